@@ -219,7 +219,15 @@ class Runtime(Protocol):
     def follow_logs(self, bay: BayRef, service: str, *, lines: int, job: Job) -> Iterator[LogEntry]: ...
 
     def run_task(
-        self, spec: ServiceSpec, image: str, run: str, run_dir: Path, sink: Sink, *, timeout_s: float, job: Job
+        self,
+        spec: ServiceSpec,
+        image: str,
+        run: str,
+        run_dir: Path,
+        sink: Sink,
+        *,
+        timeout_s: float,
+        job: Job,
     ) -> Exit:
         """Run one finite command in a container of its own, labelled `dev.devbay.run=<run>`.
 

@@ -1,0 +1,173 @@
+"""The SQLite file: schema, version check, and short transactions shared by the daemon's threads."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from devbay.errors import DevbayError
+from devbay.home import private_dir
+
+SCHEMA_VERSION = 1
+
+SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+
+CREATE TABLE repositories (
+  id TEXT PRIMARY KEY,
+  common_dir TEXT NOT NULL UNIQUE,
+  main_worktree TEXT,
+  project TEXT NOT NULL,
+  shared_name TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE bays (
+  id TEXT PRIMARY KEY,
+  repository TEXT NOT NULL REFERENCES repositories(id),
+  name TEXT NOT NULL,
+  alias TEXT,
+  project TEXT NOT NULL,
+  site TEXT NOT NULL UNIQUE,
+  branch TEXT,
+  created_branch INTEGER NOT NULL DEFAULT 0,
+  base_commit TEXT NOT NULL DEFAULT '',
+  worktree TEXT NOT NULL UNIQUE,
+  git_dir TEXT NOT NULL DEFAULT '',
+  adopted INTEGER NOT NULL DEFAULT 0,
+  submodules TEXT NOT NULL DEFAULT '{}',
+  includes TEXT NOT NULL DEFAULT '{}',
+  phase TEXT NOT NULL,
+  wanted TEXT NOT NULL DEFAULT 'none',
+  wanted_services TEXT NOT NULL DEFAULT '[]',
+  engine TEXT NOT NULL DEFAULT '{}',
+  runtime TEXT NOT NULL,
+  reason TEXT NOT NULL DEFAULT '',
+  warnings TEXT NOT NULL DEFAULT '[]',
+  service_notes TEXT NOT NULL DEFAULT '{}',
+  setup_done TEXT NOT NULL DEFAULT '[]',
+  created_at TEXT NOT NULL,
+  last_used_at TEXT NOT NULL,
+  UNIQUE (repository, name),
+  UNIQUE (repository, alias)
+) STRICT;
+
+CREATE TABLE ports (
+  port INTEGER PRIMARY KEY,
+  bay TEXT NOT NULL REFERENCES bays(id) ON DELETE CASCADE,
+  service TEXT NOT NULL,
+  name TEXT NOT NULL,
+  UNIQUE (bay, service, name)
+) STRICT;
+
+CREATE TABLE subnets (
+  cidr TEXT PRIMARY KEY,
+  bay TEXT NOT NULL UNIQUE REFERENCES bays(id) ON DELETE CASCADE
+) STRICT;
+
+CREATE TABLE runs (
+  id TEXT PRIMARY KEY,
+  bay TEXT NOT NULL,
+  task TEXT NOT NULL,
+  status TEXT NOT NULL,
+  created_at TEXT NOT NULL,
+  finished_at TEXT,
+  folder TEXT NOT NULL,
+  details TEXT NOT NULL DEFAULT '{}',
+  result TEXT
+) STRICT;
+CREATE INDEX runs_by_bay ON runs (bay, created_at);
+
+CREATE TABLE run_files (
+  bay TEXT NOT NULL REFERENCES bays(id) ON DELETE CASCADE,
+  path TEXT NOT NULL,
+  sha256 TEXT NOT NULL,
+  PRIMARY KEY (bay, path)
+) STRICT;
+
+CREATE TABLE grants (
+  repository TEXT NOT NULL,
+  key TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  summary TEXT NOT NULL,
+  granted_at TEXT NOT NULL,
+  PRIMARY KEY (repository, key)
+) STRICT;
+
+CREATE TABLE templates (
+  key TEXT PRIMARY KEY,
+  state TEXT NOT NULL,
+  owner TEXT NOT NULL DEFAULT '',
+  details TEXT NOT NULL DEFAULT '{}',
+  size INTEGER NOT NULL DEFAULT 0,
+  created_at TEXT NOT NULL,
+  last_used_at TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE forks (
+  volume TEXT PRIMARY KEY,
+  template TEXT NOT NULL REFERENCES templates(key),
+  bay TEXT NOT NULL
+) STRICT;
+"""
+
+
+class Database:
+    """One connection for all threads of the daemon, guarded by a re-entrant lock.
+
+    Every write commits before the method returns, so a kill -9 loses at most the write in progress
+    (WAL, synchronous=NORMAL: safe against a killed process, not against a power cut).
+    """
+
+    def __init__(self, path: Path) -> None:
+        private_dir(path.parent)
+        self._lock = threading.RLock()
+        self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=10)
+        path.chmod(0o600)
+        self._connection.row_factory = sqlite3.Row
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+            self._connection.execute(f"PRAGMA {pragma}")
+        self._migrate(path)
+
+    def _migrate(self, path: Path) -> None:
+        version = int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+        if version > SCHEMA_VERSION:
+            self._connection.close()
+            raise DevbayError(
+                "newer_store",
+                f"{path} was written by a newer devbay (schema {version}, this one knows {SCHEMA_VERSION})",
+                next="update devbay, or set DEVBAY_HOME to another folder",
+            )
+        if version == 0:
+            with self.write() as cursor:
+                for statement in SCHEMA.split(";\n"):
+                    if statement.strip():
+                        cursor.execute(statement)
+                cursor.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Cursor]:
+        """A transaction: committed at the end of the block, rolled back if it raises."""
+        with self._lock:
+            cursor = self._connection.cursor()
+            nested = self._connection.in_transaction
+            if not nested:
+                cursor.execute("BEGIN IMMEDIATE")
+            try:
+                yield cursor
+            except BaseException:
+                if not nested:
+                    cursor.execute("ROLLBACK")
+                raise
+            if not nested:
+                cursor.execute("COMMIT")
+
+    def rows(self, sql: str, *args: object) -> list[sqlite3.Row]:
+        with self._lock:
+            return self._connection.execute(sql, args).fetchall()
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
