@@ -1,0 +1,225 @@
+"""From a manifest and a bay's surroundings to resolved service and task specs. Pure.
+
+The rules on where paths lie: the worktree is mounted at its own host path; a path given relative to the
+repository, or below `/workspace`, becomes a path below the worktree (decision 2).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from devbay.errors import DevbayError
+from devbay.manifest import Addresses, Manifest, Service, Task, resolve
+from devbay.runtimes.base import BayRef, BindMount, BuildSpec, ServiceSpec
+from devbay.runtimes.families import wants_worktree
+
+WORKSPACE = PurePosixPath("/workspace")
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a bay adds to its manifest.
+
+    git_mounts and git_env make git work inside containers; secret(ref) yields a value or raises.
+    host_ports maps (service, port name) to the host port.
+    """
+
+    ref: BayRef
+    worktree: Path
+    addresses: Addresses
+    host_ports: Mapping[tuple[str, str], int]
+    secret: Callable[[str], str]
+    git_mounts: tuple[BindMount, ...] = ()
+    git_env: Mapping[str, str] = field(default_factory=dict)
+
+
+def service_spec(manifest: Manifest, name: str, around: Surroundings) -> ServiceSpec:
+    """The spec of one service; raises `secret_missing` if a secret it is given cannot be had."""
+    service = manifest.services[name]
+    command = service.run if service.kind == "oneshot" else service.start
+    spec = _base(manifest, service, name, around)
+    return dataclasses.replace(
+        spec,
+        kind=service.kind,
+        entrypoint=service.entrypoint,
+        command=command,
+        env=_env(manifest, name, service.env, around, run_dir=None),
+        restart=service.restart,
+        labels=dict(service.labels),
+        ports={port: (inner, around.host_ports[name, port]) for port, inner in service.port_map().items()},
+        health=service.health,
+    )
+
+
+def task_service(manifest: Manifest, task: Task) -> str | None:
+    """Whose container (or image) a task runs in: `in`, the primary, else the first application service.
+
+    None if the task brings its own image or build.
+    """
+    if task.image or task.build:
+        return None
+    if task.in_:
+        return task.in_
+    primary = manifest.primary()
+    if primary:
+        return primary
+    for name, service in manifest.services.items():
+        if service.kind == "service" and wants_worktree(service):
+            return name
+    raise DevbayError("no_task_container", "the task names no service to run in and there is none to choose")
+
+
+def task_spec(
+    manifest: Manifest, name: str, args: Sequence[str], around: Surroundings, *, run_dir: Path
+) -> ServiceSpec:
+    """The spec of one run of a task: the container of the service it runs `in`, or its own.
+
+    A task runs exactly its argv: no image's or service's entry point stands before it, no port is
+    published, no restart policy or probe applies.
+    """
+    task = manifest.tasks[name]
+    host = task_service(manifest, task)
+    env: dict[str, str] = {}
+    if host is None:
+        spec = _base(manifest, task, name, around)
+        receiver = name
+    else:
+        service = manifest.services[host]
+        spec = _base(manifest, service, host, around)
+        env.update(service.env)
+        receiver = host
+        if task.workdir:
+            spec = dataclasses.replace(spec, workdir=_inside(task.workdir, around.worktree))
+    env.update(task.env)
+    resolved = _env(manifest, receiver, env, around, run_dir=str(run_dir))
+    return dataclasses.replace(
+        spec,
+        kind="task",
+        worktree=around.worktree,
+        git_mounts=around.git_mounts,
+        workdir=spec.workdir or (str(around.worktree) if not spec.build else None),
+        entrypoint=(),
+        command=(*task.run, *args),
+        env={**resolved, "DEVBAY_TASK": name, "DEVBAY_RUN_DIR": str(run_dir)},
+    )
+
+
+def config_hash(spec: ServiceSpec, fingerprint: str, key: str) -> str:
+    """32 hex over all that makes a running service outdated when it changes; keyed, since env holds secrets.
+
+    `fingerprint` stands for the content of image, build context and install inputs.
+    """
+    data = dataclasses.asdict(dataclasses.replace(spec, health=None, config_hash="", bay=_NOBODY))
+    text = json.dumps([data, fingerprint], default=_plain, sort_keys=True)
+    return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()[:32]
+
+
+_NOBODY = BayRef("", "", "", "", "")
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    raise TypeError(type(value).__name__)
+
+
+def _base(manifest: Manifest, part: Service | Task, name: str, around: Surroundings) -> ServiceSpec:
+    """What services and tasks with an image of their own have in common."""
+    worktree = around.worktree
+    gets_worktree = isinstance(part, Task) or wants_worktree(part)
+    workdir = _inside(part.workdir, worktree) if part.workdir else None
+    if workdir is None and gets_worktree and not part.build:
+        workdir = str(worktree)
+    build = None
+    if part.build:
+        build = BuildSpec(
+            context=worktree / part.build.context,
+            dockerfile=part.build.dockerfile,
+            target=part.build.target,
+            args=dict(part.build.args),
+        )
+    mounts: tuple[BindMount, ...] = ()
+    spec = ServiceSpec(
+        bay=around.ref,
+        name=name,
+        kind="task",
+        image=None if part.build else part.image,
+        build=build,
+        platform=part.platform,
+        install=part.install,
+        install_inputs=tuple(part.install_inputs or ()),
+        install_scripts=part.install_scripts,
+        user=part.user,
+        workdir=workdir,
+        worktree=worktree if gets_worktree else None,
+        git_mounts=around.git_mounts if gets_worktree else (),
+        volumes=tuple(_volume(path, worktree, workdir) for path in part.volumes or ()),
+        caches=tuple(part.caches or ()),
+    )
+    if isinstance(part, Task):
+        return spec
+    mounts = tuple(
+        BindMount(_source(mount.source, worktree), _inside(mount.target, worktree))
+        for mount in part.mounts or ()
+    )
+    return dataclasses.replace(
+        spec,
+        mounts=mounts,
+        tmpfs=tuple(part.tmpfs or ()),
+        shm_size=part.shm_size,
+        limits=part.limits,
+        docker_socket=part.docker_socket,
+    )
+
+
+def _inside(path: str, worktree: Path) -> str:
+    """A relative path, or one below `/workspace`, as a path below the worktree; any other as it is."""
+    pure = PurePosixPath(path)
+    if not pure.is_absolute():
+        return str(worktree / pure)
+    if pure == WORKSPACE or WORKSPACE in pure.parents:
+        return str(worktree / pure.relative_to(WORKSPACE))
+    return path
+
+
+def _volume(path: str, worktree: Path, workdir: str | None) -> str:
+    """Volumes are relative to the working directory; without one (a built image's own) the runtime resolves it."""
+    pure = PurePosixPath(path)
+    if pure.is_absolute():
+        return _inside(path, worktree)
+    return str(PurePosixPath(workdir) / pure) if workdir else path
+
+
+def _source(path: str, worktree: Path) -> str:
+    return path if PurePosixPath(path).is_absolute() else str(worktree / path)
+
+
+def _env(
+    manifest: Manifest, receiver: str, env: Mapping[str, str], around: Surroundings, *, run_dir: str | None
+) -> dict[str, str]:
+    resolved = {
+        key: resolve(
+            value,
+            manifest=manifest,
+            plane="container",
+            addresses=around.addresses,
+            secret=around.secret,
+            run_dir=run_dir,
+        )
+        for key, value in env.items()
+    }
+    own = {
+        "DEVBAY_BAY": around.ref.name,
+        "DEVBAY_PROJECT": around.ref.project,
+        "DEVBAY_SERVICE": receiver,
+    }
+    return {**around.git_env, **resolved, **own}
