@@ -44,36 +44,18 @@ def service_spec(manifest: Manifest, name: str, around: Surroundings) -> Service
     """The spec of one service; raises `secret_missing` if a secret it is given cannot be had."""
     service = manifest.services[name]
     command = service.run if service.kind == "oneshot" else service.start
-    spec = _base(manifest, service, name, around)
+    spec = _base(service, name, around)
     return dataclasses.replace(
         spec,
         kind=service.kind,
         entrypoint=service.entrypoint,
         command=command,
-        env=_env(manifest, name, service.env, around, run_dir=None),
+        env=_env(manifest, name, service.env, around, worktree=spec.worktree is not None, run_dir=None),
         restart=service.restart,
         labels=dict(service.labels),
         ports={port: (inner, around.host_ports[name, port]) for port, inner in service.port_map().items()},
         health=service.health,
     )
-
-
-def task_service(manifest: Manifest, task: Task) -> str | None:
-    """Whose container (or image) a task runs in: `in`, the primary, else the first application service.
-
-    None if the task brings its own image or build.
-    """
-    if task.image or task.build:
-        return None
-    if task.in_:
-        return task.in_
-    primary = manifest.primary()
-    if primary:
-        return primary
-    for name, service in manifest.services.items():
-        if service.kind == "service" and wants_worktree(service):
-            return name
-    raise DevbayError("no_task_container", "the task names no service to run in and there is none to choose")
 
 
 def task_spec(
@@ -85,20 +67,26 @@ def task_spec(
     published, no restart policy or probe applies.
     """
     task = manifest.tasks[name]
-    host = task_service(manifest, task)
+    host = manifest.task_service(name)
     env: dict[str, str] = {}
-    if host is None:
-        spec = _base(manifest, task, name, around)
-        receiver = name
+    if task.image or task.build:
+        spec = _base(task, name, around)
+    elif host is None:
+        raise DevbayError(
+            "no_task_container",
+            f"task {name!r} has no image and there is no service whose image it could run in",
+            next=f"add `in: <service>` or `image: <name:tag>` to tasks/{name} in devbay.yaml",
+        )
     else:
         service = manifest.services[host]
-        spec = _base(manifest, service, host, around)
+        spec = _base(service, host, around)
         env.update(service.env)
-        receiver = host
         if task.workdir:
             spec = dataclasses.replace(spec, workdir=_inside(task.workdir, around.worktree))
+        if task.limits:
+            spec = dataclasses.replace(spec, limits=task.limits)
     env.update(task.env)
-    resolved = _env(manifest, receiver, env, around, run_dir=str(run_dir))
+    resolved = _env(manifest, host or name, env, around, worktree=True, run_dir=str(run_dir))
     return dataclasses.replace(
         spec,
         kind="task",
@@ -132,7 +120,7 @@ def _plain(value: object) -> Any:
     raise TypeError(type(value).__name__)
 
 
-def _base(manifest: Manifest, part: Service | Task, name: str, around: Surroundings) -> ServiceSpec:
+def _base(part: Service | Task, name: str, around: Surroundings) -> ServiceSpec:
     """What services and tasks with an image of their own have in common."""
     worktree = around.worktree
     gets_worktree = isinstance(part, Task) or wants_worktree(part)
@@ -147,37 +135,29 @@ def _base(manifest: Manifest, part: Service | Task, name: str, around: Surroundi
             target=part.build.target,
             args=dict(part.build.args),
         )
-    mounts: tuple[BindMount, ...] = ()
-    spec = ServiceSpec(
+    return ServiceSpec(
         bay=around.ref,
         name=name,
         kind="task",
-        image=None if part.build else part.image,
+        image=part.image,
         build=build,
         platform=part.platform,
         install=part.install,
-        install_inputs=tuple(part.install_inputs or ()),
+        install_inputs=part.install_inputs,
         install_scripts=part.install_scripts,
         user=part.user,
         workdir=workdir,
         worktree=worktree if gets_worktree else None,
         git_mounts=around.git_mounts if gets_worktree else (),
-        volumes=tuple(_volume(path, worktree, workdir) for path in part.volumes or ()),
-        caches=tuple(part.caches or ()),
-    )
-    if isinstance(part, Task):
-        return spec
-    mounts = tuple(
-        BindMount(_source(mount.source, worktree), _inside(mount.target, worktree))
-        for mount in part.mounts or ()
-    )
-    return dataclasses.replace(
-        spec,
-        mounts=mounts,
-        tmpfs=tuple(part.tmpfs or ()),
+        mounts=tuple(
+            BindMount(_source(m.source, worktree), _inside(m.target, worktree)) for m in part.mounts
+        ),
+        volumes=tuple(_volume(path, worktree, workdir) for path in part.volumes),
+        caches=part.caches,
+        tmpfs=part.tmpfs,
         shm_size=part.shm_size,
         limits=part.limits,
-        docker_socket=part.docker_socket,
+        docker_socket=isinstance(part, Service) and part.docker_socket,
     )
 
 
@@ -192,7 +172,7 @@ def _inside(path: str, worktree: Path) -> str:
 
 
 def _volume(path: str, worktree: Path, workdir: str | None) -> str:
-    """Volumes are relative to the working directory; without one (a built image's own) the runtime resolves it."""
+    """Volumes are relative to the working directory; a built image's own one only the runtime knows."""
     pure = PurePosixPath(path)
     if pure.is_absolute():
         return _inside(path, worktree)
@@ -204,7 +184,13 @@ def _source(path: str, worktree: Path) -> str:
 
 
 def _env(
-    manifest: Manifest, receiver: str, env: Mapping[str, str], around: Surroundings, *, run_dir: str | None
+    manifest: Manifest,
+    receiver: str,
+    env: Mapping[str, str],
+    around: Surroundings,
+    *,
+    worktree: bool,
+    run_dir: str | None,
 ) -> dict[str, str]:
     resolved = {
         key: resolve(
@@ -222,4 +208,4 @@ def _env(
         "DEVBAY_PROJECT": around.ref.project,
         "DEVBAY_SERVICE": receiver,
     }
-    return {**around.git_env, **resolved, **own}
+    return {**(around.git_env if worktree else {}), **resolved, **own}

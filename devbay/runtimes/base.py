@@ -177,6 +177,15 @@ class Runtime(Protocol):
 
     def remove_network(self, bay: BayRef) -> None: ...
 
+    def networks_in_use(self) -> list[str]:
+        """Every subnet (CIDR) that the engine's networks and the host's routes use."""
+
+    def detach(self, bay: BayRef) -> None:
+        """Take the bay's stopped containers off its network; `start` puts them on again."""
+
+    def fingerprint(self, spec: ServiceSpec) -> str:
+        """A hash over what `spec` would be made from now: image reference, build context, install inputs."""
+
     def ensure_image(self, spec: ServiceSpec, job: Job) -> str:
         """Pull or build what `spec` runs on; returns the image's id."""
 
@@ -203,8 +212,8 @@ class Runtime(Protocol):
     def wait_exit(self, bay: BayRef, service: str, job: Job) -> Exit:
         """Wait for a one-shot to end."""
 
-    def wait_healthy(self, spec: ServiceSpec, *, host: str, first: bool, job: Job) -> None:
-        """Probe until healthy; raises `probe_failed` or `service_exited` with the reason and log lines.
+    def wait_healthy(self, spec: ServiceSpec, *, host: str, first: bool, job: Job) -> str:
+        """Probe until healthy; returns the container's id; raises `probe_failed` or `service_exited` with the reason and log lines.
 
         `host` is the site's name sent as `Host`. `first`: this container never was healthy yet.
         """
@@ -252,3 +261,17 @@ class Runtime(Protocol):
 
     def inventory(self, bay: BayRef) -> list[str]:
         """`<kind> <name>` of every object labelled with the bay, without touching it."""
+
+    # -- freshness ---------------------------------------------------------------------------------
+
+    key: str
+    """Identifies the engine (or machine) behind this runtime."""
+
+    following: bool
+    """Whether events are being received now, so that what was observed is known to be current."""
+
+    def follow(self, home: str, on_event: Callable[[str, str], None]) -> None:
+        """Start calling `on_event(bay id, service)` for changes of this home's objects; returns at once.
+
+        Empty ids mean that events may have been missed.
+        """

@@ -1,0 +1,160 @@
+"""Destroying a bay: refuse before anything is touched, remove by label, drop the record last."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from devbay.answers import DestroyAnswer
+from devbay.bays.parts import Bay
+from devbay.errors import PERSON_NEEDED, DevbayError
+from devbay.jobs import Job
+from devbay.worktrees import (
+    OwnWork,
+    commits_of_own,
+    delete_branch,
+    own_work,
+    remove_worktree,
+    to_trash,
+    unheld_commits,
+)
+
+
+@dataclass
+class Findings:
+    """What destroying would lose (`blockers`), throw away with a copy (`trashed`), and keep."""
+
+    blockers: list[str] = field(default_factory=list)
+    trashed: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    own_commits: list[str] = field(default_factory=list)
+    gone: bool = False
+
+
+def examine(bay: Bay) -> Findings:
+    """Look, touch nothing. An adopted checkout and its branch are always kept."""
+    record, found = bay.record, Findings()
+    worktree = Path(record.worktree)
+    if record.adopted:
+        found.kept = [f"worktree {worktree} (adopted)", f"branch {record.branch} (adopted)"]
+        return found
+    found.gone = not worktree.is_dir() or not record.git_dir
+    if not found.gone:
+        work = _own_work(bay, worktree)
+        found.blockers = [
+            *(f"changed: {path}" for path in work.changed),
+            *(f"untracked: {path}" for path in work.untracked),
+            *(f"changed since it was copied: {path}" for path in work.changed_includes),
+            *(f"commit on no branch: {commit}" for commit in unheld_commits(worktree, Path(record.git_dir))),
+        ]
+        found.trashed = [*work.excepted, *work.changed, *work.untracked, *work.changed_includes]
+    if record.branch:
+        found.own_commits = commits_of_own(bay.repository, record.branch)
+        if not record.created_branch:
+            found.kept.append(f"branch {record.branch} (it was there before the bay)")
+        elif found.own_commits:
+            count = len(found.own_commits)
+            found.kept.append(f"branch {record.branch} ({count} commit{'s' * (count != 1)} of its own)")
+    return found
+
+
+def destroy(bay: Bay, *, force: bool, job: Job) -> DestroyAnswer:
+    """Remove everything of the bay; the caller holds its lock and has dealt with active runs.
+
+    Raises `refused_dirty` (exit 3) with `blockers` before anything is touched; with `force` what they name
+    goes to the trash. Repeating after a crash goes on where it stopped.
+    """
+    record = bay.record
+    worktree = Path(record.worktree)
+    found = examine(bay)
+    if found.blockers and not force:
+        raise refused(bay, found)
+    engine_there = _engine_answers(bay)
+    bay.update(phase="destroying", reason="")
+    bay.parts.health.forget(record.id)
+    bay.parts.proxy.withdraw(record.site)
+    removed: list[str] = []
+    if engine_there:
+        job.progress("removing containers, volumes and network")
+        removed += bay.runtime.teardown(bay.ref, job)
+    trash = None
+    if not record.adopted:
+        if not found.gone and found.trashed:
+            trash = to_trash(bay.parts.home.trash, record.id, worktree, found.trashed)
+        job.progress("removing the worktree")
+        if remove_worktree(bay.repository, worktree):
+            removed.append(f"worktree {worktree}")
+        if record.branch and delete_branch(
+            bay.repository, record.branch, created_branch=record.created_branch
+        ):
+            removed.append(f"branch {record.branch}")
+    _forget(bay)
+    answer = DestroyAnswer(bay=record.name, destroyed=True, removed=removed, kept=found.kept)
+    return answer.model_copy(update={"trash": str(trash)}) if trash else answer
+
+
+def dry_run(bay: Bay) -> DestroyAnswer:
+    """What `destroy` would remove, keep and refuse on."""
+    record, found = bay.record, examine(bay)
+    removed = bay.runtime.inventory(bay.ref) if _engine_answers(bay) else []
+    if not record.adopted:
+        removed.append(f"worktree {record.worktree}")
+        if record.created_branch and not found.own_commits:
+            removed.append(f"branch {record.branch}")
+    fields = {"bay": record.name, "destroyed": False, "dry_run": True, "removed": removed, "kept": found.kept}
+    if found.blockers:
+        fields["blockers"] = found.blockers
+    return DestroyAnswer.model_validate(fields)
+
+
+def refused(bay: Bay, found: Findings) -> DevbayError:
+    """The error of a destroy that would lose work."""
+    first = "; ".join(found.blockers[:10])
+    more = f" and {len(found.blockers) - 10} more" if len(found.blockers) > 10 else ""
+    return DevbayError(
+        "refused_dirty",
+        f"bay {bay.record.name!r} holds work that would be lost: {first}{more}; nothing was touched",
+        next="commit it, or pass force (what is lost goes to the trash for seven days)",
+        exit_code=PERSON_NEEDED,
+        blockers=found.blockers,
+    )
+
+
+def _own_work(bay: Bay, worktree: Path) -> OwnWork:
+    record = bay.record
+    manifest = bay.loaded.manifest
+    reports = [
+        task.report.path
+        for task in (manifest.tasks.values() if manifest else ())
+        if task.report not in {None, "auto"} and not isinstance(task.report, str) and task.report
+    ]
+    return own_work(
+        worktree,
+        Path(record.git_dir),
+        {path: Path(git_dir) for path, git_dir in record.submodules.items()},
+        report_paths=[path for path in reports if not path.startswith("${run.dir}/")],
+        includes=record.includes,
+        run_files=bay.parts.store.run_files(record.id),
+    )
+
+
+def _engine_answers(bay: Bay) -> bool:
+    """Whether the engine can be asked; raises if it cannot although the bay may have something on it."""
+    try:
+        bay.runtime.check()
+    except DevbayError:
+        if bay.record.wanted != "none" or bay.parts.store.runs(bay.record.id):
+            raise
+        return False
+    return True
+
+
+def _forget(bay: Bay) -> None:
+    """Drop what devbay remembers: run folders first, the record last. Finished runs stay as history."""
+    for run in bay.parts.store.runs(bay.record.id):
+        folder = Path(run.folder)
+        if folder.parent == bay.parts.home.runs and folder.is_dir() and not folder.is_symlink():
+            shutil.rmtree(folder, ignore_errors=True)
+    bay.parts.scrub.forget(bay.record.id)
+    bay.parts.store.forget_bay(bay.record.id)
