@@ -7,10 +7,7 @@ apart, because their path may not exceed 107 bytes (103 on macOS).
 from __future__ import annotations
 
 import os
-import secrets
 import stat
-import tempfile
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,9 +35,7 @@ class Home:
             config = Path(env.get("XDG_CONFIG_HOME") or user_home / ".config") / "devbay"
             state = Path(env.get("XDG_STATE_HOME") or user_home / ".local" / "state") / "devbay"
         runtime = env.get("XDG_RUNTIME_DIR")
-        parent = (
-            Path(runtime) / "devbay" if runtime else Path(tempfile.gettempdir()) / f"devbay-{os.getuid()}"
-        )
+        parent = Path(runtime) / "devbay" if runtime else _temporary() / f"devbay-{os.getuid()}"
         return cls(config, state, parent)
 
     @cached_property
@@ -51,6 +46,8 @@ class Home:
             return path.read_text().strip()
         except FileNotFoundError:
             pass
+        import secrets  # 10 ms, needed once in the life of a home
+
         private_dir(self.state_dir)
         draft = path.with_name(f"home-id.{os.getpid()}.{secrets.token_hex(4)}")
         draft.write_text(secrets.token_hex(8) + "\n")
@@ -95,6 +92,8 @@ class Home:
     @cached_property
     def config(self) -> dict[str, Any]:
         """`config.toml` as data; empty if there is none. Raises `bad_config` if it is not TOML."""
+        import tomllib  # 7 ms that the pipe never needs
+
         path = self.config_dir / "config.toml"
         try:
             return tomllib.loads(path.read_text())
@@ -102,6 +101,12 @@ class Home:
             return {}
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise DevbayError("bad_config", f"{path}: {error}", next=f"correct {path}") from error
+
+
+def _temporary() -> Path:
+    import tempfile  # 3 ms, needed only without XDG_RUNTIME_DIR
+
+    return Path(tempfile.gettempdir())
 
 
 def private_dir(path: Path) -> Path:
