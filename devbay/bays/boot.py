@@ -104,6 +104,11 @@ class Boot:
         up = {name for name, s in observed.services.items() if s.state in {"running", "paused"}}
         return frozenset(port for (name, _), port in self.bay.host_ports.items() if name in up)
 
+    def ensure_network(self) -> None:
+        """The bay's network, for a run that starts no service."""
+        if not self.bay.runtime.has_network(self.bay.ref):
+            self._network(Step("network"))
+
     # -- what is wanted and known --------------------------------------------------------------------
 
     def _resolve(self, names: Iterable[str]) -> None:

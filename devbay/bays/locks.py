@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from devbay.errors import WORK_FAILED, DevbayError
 from devbay.jobs import Job
+
+DISTURBING = frozenset({"create", "cool", "freeze", "destroy"})
+"""Changes during which no run may begin."""
 
 
 class BayLocks:
@@ -59,15 +61,21 @@ class BayLocks:
                 runs=runs,
             )
 
-    def wait_for_runs(self, bay: str, job: Job, timeout_s: float | None = None) -> bool:
-        """Wait until no run is active; False if the time is over first."""
-        return self._wait(lambda: not self._runs[bay], job, timeout_s)
+    def wait_for_runs(self, bay: str, job: Job, *, beside: str = "") -> None:
+        """Wait until no run is active but `beside`."""
+        self._wait(lambda: self._runs[bay] <= {beside}, job)
 
     @contextmanager
-    def run(self, bay: str, run: str) -> Iterator[None]:
-        """Count a run as active in the bay."""
-        with self._condition:
+    def run(self, bay: str, run: str, job: Job) -> Iterator[None]:
+        """Count a run as active in the bay, once no change that would disturb it is going on."""
+
+        def enter() -> bool:
+            if self._changing.get(bay) in DISTURBING:
+                return False
             self._runs[bay].add(run)
+            return True
+
+        self._wait(enter, job)
         try:
             yield
         finally:
@@ -84,17 +92,12 @@ class BayLocks:
             self._changing[bay] = verb
             return True
 
-    def _wait(self, ready: Callable[[], bool], job: Job, timeout_s: float | None = None) -> bool:
+    def _wait(self, ready: Callable[[], bool], job: Job) -> None:
         def wake() -> None:
             with self._condition:
                 self._condition.notify_all()
 
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
         with job.when_cancelled(wake), self._condition:
             while not ready():
                 job.check()
-                left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left <= 0:
-                    return False
-                self._condition.wait(left)
-            return True
+                self._condition.wait()

@@ -175,6 +175,8 @@ class Runtime(Protocol):
     def ensure_network(self, bay: BayRef, subnet: str, job: Job) -> None:
         """Make the bay's network with this subnet (CIDR); an existing one stays."""
 
+    def has_network(self, bay: BayRef) -> bool: ...
+
     def remove_network(self, bay: BayRef) -> None: ...
 
     def networks_in_use(self) -> list[str]:

@@ -1,0 +1,1 @@
+"""Runs of tasks: containers of their own, logs, reports, results and history."""

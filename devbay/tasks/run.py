@@ -1,0 +1,230 @@
+"""One run, from its services to its result. Every step that can fail ends in a RunResult, not in silence."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from devbay.answers import RunResult, Tree
+from devbay.bays.boot import Boot
+from devbay.bays.execute import Outcome
+from devbay.bays.parts import Bay
+from devbay.bays.specs import task_spec
+from devbay.errors import Cancelled, DevbayError
+from devbay.jobs import Job
+from devbay.manifest import Report, Task
+from devbay.reports import Ending, RunReport, judge
+from devbay.runtimes.base import Exit, ServiceSpec
+from devbay.tasks.artifacts import ReportPlace, digests, ensure_parent, report_place
+from devbay.tasks.log import RunLog
+from devbay.worktrees import untracked_files, worktree_state
+
+LOG_NAME = "output.log"
+RUN_DIR_NAME = "out"
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What is to be run. timeout_s: None takes the task's own limit."""
+
+    id: str
+    task: str
+    args: tuple[str, ...] = ()
+    timeout_s: float | None = None
+
+
+@dataclass
+class Run:
+    """A run in progress. `finish` fields fill up as it goes, so that an early end still says what is known."""
+
+    bay: Bay
+    request: RunRequest
+    folder: Path
+    started_services: list[str] = field(default_factory=list)
+    tree: Tree | None = None
+
+    @property
+    def run_dir(self) -> Path:
+        return self.folder / RUN_DIR_NAME
+
+    @property
+    def log_path(self) -> Path:
+        return self.folder / LOG_NAME
+
+    def base(self, status: str, **fields: object) -> RunResult:
+        """A result with what every result of this run says."""
+        known: dict[str, object] = {
+            "run": self.request.id,
+            "bay": self.bay.record.name,
+            "task": self.request.task,
+            "status": status,
+            "started_services": self.started_services,
+            "parsed": False,
+            "counts": None,
+            "log": str(self.log_path),
+            **fields,
+        }
+        if self.tree is not None:
+            known["tree"] = self.tree
+        return RunResult.model_validate(known)
+
+
+def make_folders(folder: Path) -> None:
+    """The run's own folder (private) and in it the one the task may write, whoever it runs as."""
+    folder.mkdir(mode=0o700, parents=True)
+    run_dir = folder / RUN_DIR_NAME
+    run_dir.mkdir()
+    run_dir.chmod(0o777)
+
+
+def pending_for(bay: Bay, task_name: str) -> list[str]:
+    """Approvals without which the task may not run: its own, those of what it needs, those of the whole bay."""
+    manifest = bay.manifest
+    task = manifest.tasks[task_name]
+    services = set(manifest.subgraph(task.needs))
+    host = manifest.task_service(task_name)
+    if host:
+        services.add(host)
+    return [
+        capability.summary
+        for capability in bay.pending
+        if capability.task == task_name
+        or capability.service in services
+        or (capability.task is None and capability.service is None)
+    ]
+
+
+def start_needs(run: Run, job: Job) -> RunResult | None:
+    """Bring up what the task needs (the bay's lock is held); a result if that failed."""
+    task = run.bay.manifest.tasks[run.request.task]
+    if not task.needs:
+        return None
+    boot = Boot(run.bay, job)
+    try:
+        outcome = boot.up(task.needs)
+    finally:
+        run.started_services = sorted(boot.started)
+    if outcome.ok:
+        return None
+    reasons, logs = _why(outcome)
+    return run.base(
+        "error",
+        reason="services_failed",
+        detail=run.bay.scrub("; ".join(reasons)),
+        output=run.bay.scrub("\n".join(logs)) or None,
+        next=f"bay_logs(bay={run.bay.record.name!r})",
+    )
+
+
+def perform(run: Run, job: Job) -> RunResult:
+    """Run the task's container and read what came out; its needs are up. Raises only for defects."""
+    bay, request = run.bay, run.request
+    task = bay.manifest.tasks[request.task]
+    place = _place(task, run)
+    if place is not None and place.in_worktree:
+        ensure_parent(place)
+    before_report = place.mark() if place is not None else None
+    started = time.time()
+    clock = time.monotonic()
+    log = RunLog(run.log_path, bay.parts.scrub.stream(bay.record.id))
+    try:
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            looking = pool.submit(_tree_before, run)
+            spec, image = _prepare(run, job)
+            untracked_before = looking.result()
+        timeout = request.timeout_s or task.timeout_s
+        job.progress(f"running {request.task}")
+        ended = bay.runtime.run_task(
+            spec, image, request.id, run.run_dir, log.write, timeout_s=timeout, job=job
+        )
+    except Cancelled:
+        ended = Exit(code=-1, cancelled=True)
+        untracked_before = set()
+    except DevbayError as error:
+        bay.scrub_error(error)
+        lines = error.data.get("logs") or []
+        return run.base(
+            "error",
+            reason="services_failed",
+            detail=error.message,
+            output="\n".join(lines) or None,
+            next=error.next or None,
+            duration_ms=_ms(clock),
+        )
+    finally:
+        log.close()
+    duration = _ms(clock)
+    job = Job()  # reading the results is not cancelled: what was printed is still wanted
+    report = RunReport(
+        declared=task.report if isinstance(task.report, Report) else None,
+        path=place.path if place else None,
+        beneath=place.base if place else None,
+        fresh=place is None or place.mark() != before_report,
+        started_at=started,
+    )
+    ending = Ending(ended.code, ended.timed_out, ended.oom_killed, ended.cancelled)
+    judged = judge(
+        ending,
+        report,
+        log=run.log_path,
+        argv=spec.command or (),
+        root=Path(bay.record.worktree),
+        cwd=spec.workdir,
+    )
+    _remember_files(run, untracked_before)
+    return run.base("error").model_copy(
+        update={**judged.fields, "exit_code": ended.code, "duration_ms": duration, "tree": run.tree}
+    )
+
+
+def _place(task: Task, run: Run) -> ReportPlace | None:
+    if not isinstance(task.report, Report):
+        return None
+    return report_place(task.report, Path(run.bay.record.worktree), run.run_dir)
+
+
+def _prepare(run: Run, job: Job) -> tuple[ServiceSpec, str]:
+    """Image, dependencies, volumes and network of the task's container."""
+    bay = run.bay
+    spec = task_spec(
+        bay.manifest, run.request.task, run.request.args, bay.surroundings(), run_dir=run.run_dir
+    )
+    image = bay.runtime.ensure_image(spec, job)
+    if spec.install:
+        image = bay.runtime.ensure_installed(spec, image, job)
+    bay.runtime.ensure_volumes(spec, image, job)
+    Boot(bay, job).ensure_network()
+    return spec, image
+
+
+def _tree_before(run: Run) -> set[str]:
+    """The commit and dirty state that is being run, and the untracked files there are before."""
+    record = run.bay.record
+    worktree, git_dir = Path(record.worktree), Path(record.git_dir)
+    submodules = {path: Path(d) for path, d in record.submodules.items()}
+    state = worktree_state(worktree, git_dir, submodules)
+    run.tree = Tree(commit=state.commit or "", dirty=state.dirty)
+    return set(untracked_files(worktree, git_dir))
+
+
+def _remember_files(run: Run, before: set[str]) -> None:
+    """Files that appeared during the run may be destroyed with the bay as long as nobody touches them."""
+    record = run.bay.record
+    worktree = Path(record.worktree)
+    appeared = sorted(set(untracked_files(worktree, Path(record.git_dir))) - before)
+    if appeared:
+        run.bay.parts.store.add_run_files(record.id, digests(worktree, appeared))
+
+
+def _why(outcome: Outcome) -> tuple[list[str], list[str]]:
+    reasons, logs = [], []
+    for step, error in outcome.failed.items():
+        reasons.append(f"{step.rpartition(':')[2]}: {error.message}")
+        logs += error.data.get("logs") or []
+    return reasons, logs[-40:]
+
+
+def _ms(since: float) -> int:
+    return int((time.monotonic() - since) * 1000)

@@ -1,0 +1,255 @@
+"""Runs: started by a request, kept in the store, waited for, cancelled, and found again after a restart."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from devbay.answers import RunResult
+from devbay.bays.boot import Boot
+from devbay.bays.parts import Bay, Parts, now
+from devbay.bays.verbs import Caller
+from devbay.errors import Cancelled, DevbayError
+from devbay.jobs import Job
+from devbay.manifest import Report
+from devbay.reports import present
+from devbay.runtimes.base import Runtime
+from devbay.store import BayRecord, RunRecord
+from devbay.tasks.log import RunLog
+from devbay.tasks.queues import Queues
+from devbay.tasks.run import LOG_NAME, Run, RunRequest, make_folders, pending_for, perform, start_needs
+from devbay.works import Work
+
+logger = logging.getLogger(__name__)
+OpenRecord = Callable[[BayRecord], Bay]
+GOING = ("queued", "running")
+
+
+class Runs:
+    """Every run of this home. A run lives on after the request that started it was answered."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self._works: dict[str, Work[RunResult]] = {}
+        self._queues = Queues()
+
+    # -- verbs -----------------------------------------------------------------------------------------
+
+    def start(
+        self,
+        caller: Caller,
+        bay: Bay,
+        task: str,
+        *,
+        args: tuple[str, ...],
+        timeout_s: float | None,
+        wait_s: float,
+    ) -> RunResult:
+        """Start a run and wait at most `wait_s` for its result; then answer `running` with its id."""
+        self._check(bay, task)
+        request = RunRequest(_new_id(), task, args, timeout_s)
+        pending = pending_for(bay, task)
+        if pending:
+            return RunResult(
+                run=None, bay=bay.record.name, task=task, status="error", reason="approval_required",
+                parsed=False, counts=None, pending_approvals=pending,
+                next="a person must run `devbay approve`",
+            )  # fmt: skip
+        folder = self.parts.home.runs / request.id
+        make_folders(folder)
+        record = RunRecord(request.id, bay.record.id, task, "running", now(), str(folder))
+        self.parts.store.add_run(record)
+        run = Run(bay, request, folder)
+        work = Work(f"run-{request.id}", lambda job: self._body(run, job))
+        self._works[request.id] = work
+        work.start()
+        try:
+            over = work.wait_or_cancel(None if wait_s == float("inf") else wait_s, caller.job)
+        except Cancelled:
+            raise
+        return present(work.result()) if over else self._going(request.id)
+
+    def result(self, caller: Caller, run: str, *, wait_s: float, failures_from: int) -> RunResult:
+        """The result of a run, or where it stands after at most `wait_s`."""
+        record = self.parts.store.run(run)
+        if record is None:
+            raise DevbayError(
+                "unknown_run",
+                f"there is no run {run[:80]!r}",
+                next="bay_run_task starts one; its answer has the id",
+            )
+        work = self._works.get(run)
+        if work is not None and not work.finished and not work.wait(wait_s, caller.job):
+            return self._going(run)
+        record = self.parts.store.run(run) or record
+        if record.result is None:
+            return self._going(run)
+        return present(RunResult.model_validate(record.result), failures_from)
+
+    def full_result(self, run: str) -> RunResult | None:
+        """Everything a finished run found, ungrouped and uncut; None while it is going."""
+        record = self.parts.store.run(run)
+        return RunResult.model_validate(record.result) if record and record.result else None
+
+    def cancel_bay(self, bay_id: str) -> None:
+        """Cancel every run that is going in a bay."""
+        for record in self.parts.store.runs(bay_id, GOING):
+            work = self._works.get(record.id)
+            if work is not None:
+                work.job.cancel()
+
+    def going(self) -> list[str]:
+        return [run for run, work in self._works.items() if not work.finished]
+
+    # -- one run ---------------------------------------------------------------------------------------
+
+    def _body(self, run: Run, job: Job) -> RunResult:
+        try:
+            result = self._in_turn(run, job)
+        except Cancelled:
+            result = run.base("cancelled", reason="cancelled")
+        except DevbayError as error:
+            run.bay.scrub_error(error)
+            result = run.base(
+                "error", reason="services_failed", detail=error.message, next=error.next or None
+            )
+        except Exception as error:
+            logger.exception("run %s failed inside devbay", run.request.id)
+            self._finish(run, run.base("error", detail=f"devbay failed: {type(error).__name__}: {error}"))
+            raise
+        self._finish(run, result)
+        return result
+
+    def _in_turn(self, run: Run, job: Job) -> RunResult:
+        """Wait for the report's turn, for changes of the bay to end, then bring up the needs and perform."""
+        bay, task = run.bay, run.bay.manifest.tasks[run.request.task]
+        report = task.report
+        shared = isinstance(report, Report) and not report.path.startswith("${run.dir}/")
+        key = (bay.record.id, report.path if isinstance(report, Report) and shared else run.request.id)
+
+        def position(before: int) -> None:
+            status = "queued" if before else "running"
+            self.parts.store.update_run(run.request.id, status=status, details={"position": before})
+
+        with (
+            self._queues.turn(key, run.request.id, job, position),
+            self.parts.locks.run(bay.record.id, run.request.id, job),
+        ):
+            run.bay = bay = bay.reload()
+            if task.needs:
+                with self.parts.locks.change(bay.record.id, "up", job):
+                    self._wait_if_disruptive(run, job)
+                    problem = start_needs(run, job)
+                if problem is not None:
+                    return problem
+            return perform(run, job)
+
+    def _wait_if_disruptive(self, run: Run, job: Job) -> None:
+        """Replacing a service that another run uses waits until that run is over."""
+        bay, others = run.bay, [r for r in self.parts.locks.active_runs(run.bay.record.id)]
+        others.remove(run.request.id)
+        if not others:
+            return
+        task = bay.manifest.tasks[run.request.task]
+        if Boot(bay, job).planned_disruption(task.needs):
+            job.progress(f"waiting for {', '.join(others)}: services they use must be replaced")
+            self.parts.locks.wait_for_runs(bay.record.id, job, beside=run.request.id)
+
+    def _finish(self, run: Run, result: RunResult) -> None:
+        self.parts.store.update_run(
+            run.request.id, status=result.status, finished_at=now(), result=result.as_json()
+        )
+
+    def _going(self, run: str) -> RunResult:
+        record = self.parts.store.run(run)
+        assert record is not None
+        bay = self.parts.store.bay(record.bay)
+        work = self._works.get(run)
+        fields: dict[str, object] = {
+            "run": run,
+            "bay": bay.name if bay else record.bay,
+            "task": record.task,
+            "status": record.status if record.status in GOING else "running",
+            "parsed": False,
+            "log": str(Path(record.folder) / LOG_NAME),
+            "next": f"bay_run_result(run={run!r}, wait_s=45)",
+        }
+        if work is not None and work.step:
+            fields["detail"] = work.step
+        if record.status == "queued":
+            fields["position"] = record.details.get("position", 1)
+        return RunResult.model_validate(fields)
+
+    def _check(self, bay: Bay, task: str) -> None:
+        if bay.record.phase != "ready":
+            raise DevbayError(
+                "half_made",
+                f"bay {bay.record.name!r} is {bay.record.phase}",
+                next=f"bay_status(bay={bay.record.name!r}, wait_s=45)",
+                exit_code=1,
+            )
+        tasks = bay.manifest.tasks
+        if task not in tasks:
+            raise DevbayError(
+                "unknown_task",
+                f"{task[:80]!r} is no task of {bay.record.project}",
+                next=f"choose one of: {', '.join(tasks) or 'there are none; add one to devbay.yaml'}",
+                candidates=list(tasks),
+            )
+
+    # -- after a restart -------------------------------------------------------------------------------
+
+    def recover(self, open_record: OpenRecord) -> None:
+        """End what a killed daemon left running: kill its container, keep its output, say `lost`."""
+        for record in self.parts.store.runs(statuses=GOING):
+            bay = self.parts.store.bay(record.bay)
+            ended = False
+            if bay is not None:
+                opened = open_record(bay)
+                ended = self._collect(record, opened, opened.runtime)
+            self._lose(record, bay, ended)
+
+    def _collect(self, record: RunRecord, bay: Bay, runtime: Runtime) -> bool:
+        folder = Path(record.folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / LOG_NAME
+        path.unlink(
+            missing_ok=True
+        )  # the engine still has the whole output; what was written is a part of it
+        log = RunLog(path, self.parts.scrub.stream(record.bay))
+        try:
+            return runtime.end_run(bay.ref, record.id, log.write) is not None
+        except DevbayError as error:
+            logger.warning("run %s: %s", record.id, error.message)
+            return False
+        finally:
+            log.close()
+
+    def _lose(self, record: RunRecord, bay: BayRecord | None, ended: bool) -> None:
+        result = RunResult(
+            run=record.id,
+            bay=bay.name if bay else record.bay,
+            task=record.task,
+            status="lost",
+            reason="daemon_restarted",
+            detail="the daemon was restarted during the run"
+            + ("; its container was killed" if ended else ""),
+            parsed=False,
+            counts=None,
+            log=str(Path(record.folder) / LOG_NAME),
+            next=f"bay_run_task(bay={bay.name!r}, task={record.task!r})" if bay else None,
+        )
+        self.parts.store.update_run(record.id, status="lost", finished_at=now(), result=result.as_json())
+
+
+def _new_id() -> str:
+    """`r` with the time in base 36 and random hex: short, sortable, unique across daemons."""
+    digits, number = "", int(time.time())
+    while number:
+        number, rest = divmod(number, 36)
+        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[rest] + digits
+    return f"r{digits}{secrets.token_hex(2)}{os.getpid() % 36:x}"
