@@ -4,6 +4,7 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+PATH=$PATH:/usr/sbin # where dockerd is, on the PATH of root only
 log=${DEVBAY_ENGINE_LOG:-/var/log/dockerd.log}
 
 say() { echo "engine: $*" >&2; }
@@ -20,7 +21,7 @@ as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
 may_install() { command -v apt-get >/dev/null && [ -r /etc/debian_version ] && as_root true 2>/dev/null; }
 
 apt_install() {
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@" >&2
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@" >/dev/null
 }
 
 # Debian 12's own docker.io is 20.10, without compose v2 and buildx; those of trixie install on it.
@@ -44,13 +45,15 @@ PINS
 
 install() {
   if has_plugins && { answers || command -v dockerd >/dev/null; }; then return; fi
-  may_install || lacking "no Docker engine with compose and buildx, and this is not a Debian machine with root or
-passwordless sudo. Install Docker Engine 26 or newer with its compose and buildx plugins
+  local elsewhere="Install Docker Engine 26 or newer with its compose and buildx plugins
 (https://docs.docker.com/engine/install/), start it, and see that 'docker version' answers."
+  may_install || lacking "no Docker engine with compose and buildx, and this is not a Debian machine with root or
+passwordless sudo. $elsewhere"
   say "installing docker.io, compose and buildx"
   [ "$(. /etc/os-release && echo "${VERSION_CODENAME:-}")" != bookworm ] || add_trixie
   as_root apt-get update -qq >&2
-  apt_install docker.io docker-cli docker-compose docker-buildx iptables
+  apt_install docker.io docker-cli docker-compose docker-buildx iptables ||
+    lacking "apt-get could not install docker.io 26, docker-compose and docker-buildx. $elsewhere"
   has_plugins || lacking "$(command -v docker) does not find its compose and buildx plugins; they were installed in:
 $(dpkg -L docker-compose docker-buildx | grep cli-plugins/)"
 }
@@ -60,7 +63,7 @@ start() {
   command -v dockerd >/dev/null || lacking "no dockerd: run '$0 install' first"
   as_root true 2>/dev/null || lacking "the engine does not answer and starting dockerd needs root or passwordless sudo"
   say "starting dockerd, log in $log"
-  as_root sh -c "setsid dockerd </dev/null >'$log' 2>&1 &"
+  as_root sh -c "setsid dockerd </dev/null >>'$log' 2>&1 &"
   local deadline=$((SECONDS + 30))
   until answers; do
     if [ "$SECONDS" -ge "$deadline" ]; then
@@ -80,7 +83,8 @@ browser() {
   may_install || lacking "no chromium or chrome on the PATH, and this is not a Debian machine with root or
 passwordless sudo. Install Chromium or Chrome."
   say "installing chromium"
-  apt_install chromium 2>/dev/null || { as_root apt-get update -qq >&2; apt_install chromium; }
+  apt_install chromium 2>/dev/null || { as_root apt-get update -qq >&2 && apt_install chromium; } ||
+    lacking "apt-get could not install chromium. Install Chromium or Chrome."
 }
 
 case ${1:-} in

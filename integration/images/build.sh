@@ -10,6 +10,12 @@ base=devbay-standin-base
 default_names=(postgres:17 python:3.13-slim redis:7 nginx:1.26 busybox:1.37 node:20 debian:bookworm-slim postgres:15
   python:3.13 node:20-slim nginx:1.28 busybox:1.36)
 
+# One run at a time: another one finds what the first has built.
+exec 9>"${TMPDIR:-/tmp}/devbay-images-$(id -u).lock"
+flock 9
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
 say() { echo "images: $*" >&2; }
 
 # The suite of Debian whose package has the version that the tag promises. No suite has nginx 1.28 and
@@ -59,12 +65,11 @@ install_mmdebstrap() {
 # A minimal Debian that trusts the authorities this machine trusts. The bundle has a path of its own,
 # because installing ca-certificates in a container writes the usual one anew.
 build_base() {
-  local suite=$1 bundle=etc/ssl/certs/host-ca-certificates.crt scratch mirror settings
+  local suite=$1 bundle=etc/ssl/certs/host-ca-certificates.crt mirror settings
   if is_local "$base:$suite"; then return; fi
   command -v mmdebstrap >/dev/null || install_mmdebstrap
   say "building the base $suite"
   mirror=$("$here/../engine/debian_source.sh" | sed -n 's/^URIs: *\([^ ]*\).*/\1/p')
-  scratch=$(mktemp -d)
   mmdebstrap --quiet --variant=minbase --dpkgopt=force-unsafe-io \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
     --dpkgopt='path-exclude=/usr/share/locale/*' --customize-hook="
@@ -76,7 +81,7 @@ build_base() {
   settings="PIP_CERT=/$bundle NODE_EXTRA_CA_CERTS=/$bundle SSL_CERT_FILE=/$bundle GIT_SSL_CAINFO=/$bundle ${settings//$'\n'/ }"
   docker import --change "LABEL $label" --change 'CMD ["bash"]' --change "ENV $settings" "$scratch/base.tar" \
     "$base:$suite" >/dev/null
-  rm -r "$scratch"
+  rm "$scratch/base.tar"
 }
 
 # The files of this machine's Node, for the image of that version. Debian's Node is linked with libraries
@@ -93,20 +98,20 @@ copy_node() {
 }
 
 build() {
-  local name=$1 suite repository=${1%:*} tag=${1#*:} scratch
+  local name=$1 suite repository=${1%:*} tag=${1#*:}
   suite=$(suite_of "$name") || { say "there is no stand-in for $name"; exit 3; }
   build_base "$suite"
   if [ "$repository" = debian ]; then docker tag "$base:$suite" "$name"; return; fi
   say "building $name"
-  scratch=$(mktemp -d)
-  [ "$repository" != node ] || copy_node "$scratch" "${tag%%-*}"
+  mkdir -p "$scratch/machine"
+  [ "$repository" != node ] || copy_node "$scratch/machine" "${tag%%-*}"
   docker buildx build --builder default --quiet --label "$label" --tag "$name" --build-arg "BASE=$base:$suite" \
-    --build-arg "VERSION=${tag%%-*}" --build-arg "SUITE=$suite" --build-context "machine=$scratch" \
+    --build-arg "VERSION=${tag%%-*}" --build-arg "SUITE=$suite" --build-context "machine=$scratch/machine" \
     "$here/$repository" >/dev/null
-  rm -r "$scratch"
+  rm -r "$scratch/machine"
 }
 
 [ $# -gt 0 ] || set -- "${default_names[@]}"
 for name; do
-  is_local "$name" || pull "$name" || build "$name"
+  if ! is_local "$name" && ! pull "$name"; then build "$name"; fi
 done

@@ -9,6 +9,8 @@ from_file() {
   if [ -n "${!file:-}" ]; then export "$variable=$(<"${!file}")"; fi
 }
 
+wants_help() { [[ " $* " =~ \ (-\?|--help|--describe-config|-V|--version)\  ]]; }
+
 init_cluster() {
   local method=${POSTGRES_HOST_AUTH_METHOD:-scram-sha-256}
   if [ -z "${POSTGRES_PASSWORD:-}" ] && [ "$method" != trust ]; then
@@ -16,8 +18,10 @@ init_cluster() {
        Set POSTGRES_PASSWORD to a non-empty value, or POSTGRES_HOST_AUTH_METHOD=trust." >&2
     exit 1
   fi
-  eval 'initdb --username="$POSTGRES_USER" --pwfile=<(printf "%s\n" "${POSTGRES_PASSWORD:-}")
-    ${POSTGRES_INITDB_WALDIR:+--waldir="$POSTGRES_INITDB_WALDIR"} '"${POSTGRES_INITDB_ARGS:-}"
+  local arguments
+  eval "arguments=(${POSTGRES_INITDB_ARGS:-})"
+  initdb --username="$POSTGRES_USER" --pwfile=<(printf '%s\n' "${POSTGRES_PASSWORD:-}") \
+    ${POSTGRES_INITDB_WALDIR:+--waldir="$POSTGRES_INITDB_WALDIR"} "${arguments[@]}"
   printf '\nhost all all all %s\n' "$method" >>"$PGDATA/pg_hba.conf"
 }
 
@@ -44,7 +48,7 @@ populate() {
   export PGPASSWORD=${PGPASSWORD:-${POSTGRES_PASSWORD:-}}
   pg_ctl -D "$PGDATA" -o "$(printf '%q ' "${@:2}" -c listen_addresses= -p 5432)" -w start
   if [ "$POSTGRES_DB" != postgres ]; then
-    POSTGRES_DB=postgres process_sql --set db="$POSTGRES_DB" <<<'CREATE DATABASE :"db";'
+    process_sql --dbname postgres --set db="$POSTGRES_DB" <<<'CREATE DATABASE :"db";'
   fi
   run_init_files
   pg_ctl -D "$PGDATA" -m fast -w stop
@@ -54,7 +58,7 @@ populate() {
 
 if [ "${1:-}" = "" ] || [ "${1:0:1}" = - ]; then set -- postgres "$@"; fi
 
-if [ "$1" = postgres ]; then
+if [ "$1" = postgres ] && ! wants_help "$@"; then
   if [ "$(id -u)" = 0 ]; then
     mkdir -p "$PGDATA" /var/run/postgresql
     chmod 00700 "$PGDATA"
