@@ -205,6 +205,10 @@ class Stream:
         self._errors = errors
         self._closed = False
 
+    def read(self, size: int) -> bytes:
+        """`size` bytes, fewer only at the end."""
+        return self._guarded(lambda: self._response.raw.read(size)) or b""
+
     def frames(self) -> Iterator[bytes]:
         """The payloads of a multiplexed stream (stdout and stderr of a container without a terminal).
 
@@ -215,9 +219,9 @@ class Stream:
 
     def labelled_frames(self) -> Iterator[tuple[int, bytes]]:
         """The same with the number of the stream: 1 stdout, 2 stderr."""
-        while len(header := self._read(8)) == 8:
+        while len(header := self.read(8)) == 8:
             stream, size = struct.unpack(">BxxxL", header)
-            yield stream, self._read(size)
+            yield stream, self.read(size)
 
     def documents(self) -> Iterator[Any]:
         """The JSON documents of a stream of them, one a line."""
@@ -242,9 +246,6 @@ class Stream:
             return  # it had ended by itself: there is no socket any more
         except DockerException:
             self._response.close()  # over ssh there is only this
-
-    def _read(self, size: int) -> bytes:
-        return self._guarded(lambda: self._response.raw.read(size)) or b""
 
     def _chunks(self) -> Iterator[bytes]:
         chunks = self._response.raw.stream(65536)

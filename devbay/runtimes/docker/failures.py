@@ -92,12 +92,19 @@ MEANINGS = tuple(
             "the image is for another processor architecture: {text}",
             "set `platform` in devbay.yaml or use an image for this machine",
         ),
+        (r"cannot overwrite directory \"(?P<path>[^\"]+)\" with non-directory", "directory_in_the_way"),
         (r"volume is in use", "volume_in_use"),
         (r"has active endpoints", "network_in_use"),
+        (r"is not connected to (?:the )?network", "not_connected"),
         (r"is not running|is restarting, wait", "not_running"),
-        (r"is paused", "paused"),
+        (r"is not paused", "not_paused"),
+        (r"is paused|is already paused", "paused"),
         (r"removal of container \S+ is already in progress", "removal_in_progress"),
-        (r"No such container|No such exec instance|no such volume|network \S+ not found", "not_found"),
+        (
+            r"No such container|No such exec instance|no such volume|network \S+ not found"
+            r"|Could not find the file",
+            "not_found",
+        ),
         (
             r"permission denied while trying to connect|\[Errno 13\]|Permission denied'",
             "engine_unreachable",

@@ -1,0 +1,166 @@
+"""Networks with a subnet of their own, and what subnets are taken on this machine."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from devbay.errors import WORK_FAILED, DevbayError
+from devbay.runtimes.docker.engine import Engine
+
+ROUTES = Path("/proc/net/route")
+ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network of the engine; subnets as CIDR."""
+
+    id: str
+    name: str
+    labels: Mapping[str, str]
+    subnets: tuple[str, ...]
+    internal: bool
+    containers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A subnet in use; by: `network <name>` of the engine or `route <interface>` of this machine."""
+
+    cidr: str
+    by: str
+
+
+def ensure(
+    engine: Engine, name: str, subnet: str, labels: Mapping[str, str], *, internal: bool = False
+) -> str:
+    """Make the bridge network, or take the one of this name and these labels; returns its id.
+
+    One of ours with another subnet is made anew if nothing is on it, else it stays. Raises
+    `network_overlap` (take another subnet), `name_conflict` (somebody else's network has the name).
+    """
+    body = {
+        "Name": name,
+        "Driver": "bridge",
+        "CheckDuplicate": True,  # engines before 25 would make a second one of the same name
+        "Internal": internal,
+        "IPAM": {"Config": [{"Subnet": subnet}]},
+        "Labels": dict(labels),
+    }
+    for _attempt in range(ATTEMPTS):
+        try:
+            made = engine.call("POST", "/networks/create", body=body, doing=f"create the network {name}")
+            return str(made["Id"])
+        except DevbayError as error:
+            if error.code != "name_conflict":
+                raise
+            found = inspect(engine, name)
+            if found is None:
+                continue  # removed between the two calls
+            if not labels.items() <= found.labels.items():
+                raise
+        as_wanted = subnet in found.subnets and internal == found.internal
+        if as_wanted or found.containers:
+            return found.id
+        remove(engine, found.id)
+    raise DevbayError(
+        "engine_error",
+        f"the network {name} was made and removed by somebody else {ATTEMPTS} times",
+        next="try again",
+        exit_code=WORK_FAILED,
+    )
+
+
+def remove(engine: Engine, network: str) -> None:
+    """Remove it, whatever is still on it; one that is gone is fine."""
+    for attempt in range(ATTEMPTS):
+        try:
+            engine.call("DELETE", f"/networks/{network}", doing=f"remove the network {network}")
+            return
+        except DevbayError as error:
+            if error.code == "not_found":
+                return
+            if error.code != "network_in_use" or attempt == ATTEMPTS - 1:
+                raise
+        found = inspect(engine, network)
+        for container in found.containers if found else ():
+            _disconnect(engine, network, container)
+
+
+def inspect(engine: Engine, network: str) -> Network | None:
+    """The network with this id or name, with what is on it; None if there is none."""
+    try:
+        return _network(engine.call("GET", f"/networks/{network}"))
+    except DevbayError as error:
+        if error.code == "not_found":
+            return None
+        raise
+
+
+def find(engine: Engine, labels: Mapping[str, str]) -> list[Network]:
+    """All networks with these labels, in one call (without what is on them)."""
+    filters = {"label": [f"{name}={value}" for name, value in labels.items()]}
+    found = engine.call("GET", "/networks", params={"filters": json.dumps(filters)})
+    return [_network(item) for item in found]
+
+
+def taken(engine: Engine, *, routes: Path = ROUTES) -> list[Taken]:
+    """The IPv4 subnets of the engine's networks and, on Linux, of this machine's routes."""
+    networks = [_network(item) for item in engine.call("GET", "/networks")]
+    used = [Taken(cidr, f"network {network.name}") for network in networks for cidr in network.subnets]
+    try:
+        return used + routes_of(routes.read_text())
+    except FileNotFoundError:
+        return used  # not Linux: the engine is in a virtual machine with routes of its own
+
+
+def conflicts(cidr: str, used: Iterable[Taken]) -> list[str]:
+    """Who of `used` has addresses of `cidr`: `network a (10.0.0.0/24)`, `route eth0 (10.0.0.0/8)`."""
+    wanted = ipaddress.ip_network(cidr)
+    return [f"{one.by} ({one.cidr})" for one in used if _overlaps(wanted, one.cidr)]
+
+
+def routes_of(table: str) -> list[Taken]:
+    """The subnets in a table of `/proc/net/route`; routes to half of all addresses or more do not count."""
+    found = []
+    for line in table.splitlines()[1:]:
+        interface, destination, _gateway, _flags, _refs, _use, _metric, mask, *_rest = line.split()
+        network = ipaddress.ip_network(f"{_address(destination)}/{_address(mask)}", strict=False)
+        if network.prefixlen > 1:
+            found.append(Taken(str(network), f"route {interface}"))
+    return found
+
+
+def _address(little_endian_hex: str) -> ipaddress.IPv4Address:
+    return ipaddress.IPv4Address(struct.pack("<L", int(little_endian_hex, 16)))
+
+
+def _overlaps(wanted: ipaddress.IPv4Network | ipaddress.IPv6Network, cidr: str) -> bool:
+    other = ipaddress.ip_network(cidr, strict=False)
+    return other.version == wanted.version and wanted.overlaps(other)
+
+
+def _disconnect(engine: Engine, network: str, container: str) -> None:
+    try:
+        engine.call("POST", f"/networks/{network}/disconnect", body={"Container": container, "Force": True})
+    except DevbayError as error:
+        if error.code not in ("not_found", "not_connected"):
+            raise
+
+
+def _network(found: Mapping[str, Any]) -> Network:
+    configs = (found.get("IPAM") or {}).get("Config") or []
+    return Network(
+        id=found["Id"],
+        name=found["Name"],
+        labels=found.get("Labels") or {},
+        subnets=tuple(config["Subnet"] for config in configs if config.get("Subnet")),
+        internal=bool(found.get("Internal")),
+        containers=tuple(found.get("Containers") or {}),
+    )
