@@ -11,14 +11,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, PlainValidator, Strict
 
-from devbay.manifest import graph
+from devbay.manifest import graph, images
 from devbay.manifest.conditions import Condition, Part, fault
+from devbay.manifest.shapes import Exactly, NotYet
 from devbay.manifest.types import (
     Argv,
     ContainerPath,
     EgressHost,
     EnvName,
-    Exactly,
     Glob,
     HttpPath,
     ImageRef,
@@ -26,7 +26,6 @@ from devbay.manifest.types import (
     LogPattern,
     MountSource,
     Name,
-    NotYet,
     Plain,
     Platform,
     Port,
@@ -377,17 +376,21 @@ class Manifest(Part):
         return candidates[0] if len(candidates) == 1 else None
 
     def task_service(self, task: str) -> str | None:
-        """The service whose image a task runs in; None if it has its own (or there is none to take).
+        """The service whose image a task runs in; None if it has its own or there is none to take.
 
-        `in`, else the primary service, else the first long-running one by name.
+        `in`, else the primary service, else the first long-running one by name; datastores, brokers and
+        proxies are only taken by `in`.
         """
         wanted = self.tasks[task]
-        if wanted.image or wanted.build:
-            return None
-        if wanted.in_ is not None:
+        if wanted.in_ is not None or wanted.image or wanted.build:
             return wanted.in_
-        running = sorted(name for name, service in self.services.items() if service.kind == "service")
-        return self.primary() or (running[0] if running else None)
+        usable = sorted(
+            name
+            for name, service in self.services.items()
+            if service.kind == "service" and images.family(service.image) is None
+        )
+        primary = self.primary()
+        return primary if primary in usable else next(iter(usable), None)
 
     def dependencies(self, service: str) -> tuple[str, ...]:
         """What must be up or done before `service` starts, set-up one-shots included."""
