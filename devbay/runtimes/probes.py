@@ -25,6 +25,8 @@ TCP_SETTLE_S = 0.05
 PROCESS_SETTLE_S = 0.25
 """A process that fails at once has ended by then."""
 ATTEMPT_S = 5.0
+COMMAND_S = 30.0
+"""Broker clients take seconds to start; a command that runs longer cannot be ended from outside."""
 TAIL_LINES = 40
 ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
@@ -81,7 +83,7 @@ def wait_healthy(health: Health, target: Target, *, host_header: str, first: boo
         _wait_for_line(health, target, deadline, job)
         return
     wanted = FIRST_SUCCESSES if first and health.kind in ("http", "tcp") else 1
-    pause, reason = FIRST_PAUSE_S, "not probed yet"
+    pause = FIRST_PAUSE_S
     while True:
         job.check()
         failure = _attempts(health, target, host_header, wanted, deadline, job)
@@ -102,7 +104,7 @@ def probe_once(health: Health, target: Target, *, host_header: str) -> str | Non
         return _ended(state)
     if health.kind in ("log", "process"):
         return None
-    return _attempt(health, target, host_header, 1, ATTEMPT_S)
+    return _attempt(health, target, host_header, 1, COMMAND_S if health.kind == "cmd" else ATTEMPT_S)
 
 
 def tcp_reason(address: tuple[str, int], *, successes: int, timeout_s: float) -> str | None:
@@ -158,8 +160,9 @@ def _attempts(
     for number in range(rounds):
         if number:
             job.sleep(SUCCESS_GAP_S)
-        left = max(0.2, deadline - time.monotonic())
-        if reason := _attempt(health, target, host, at_once, min(ATTEMPT_S, left)):
+        limit = COMMAND_S if health.kind == "cmd" else ATTEMPT_S
+        timeout_s = min(limit, max(0.2, deadline - time.monotonic()))
+        if reason := _attempt(health, target, host, at_once, timeout_s):
             return reason
     return None
 
@@ -172,7 +175,7 @@ def _attempt(health: Health, target: Target, host: str, successes: int, timeout_
         return tcp_reason(target.address(health.tcp), successes=successes, timeout_s=timeout_s)
     if health.cmd is not None:
         return _command_reason(health.cmd, target, timeout_s)
-    return None  # process: that it runs is asked separately
+    return _alive(target)
 
 
 def _command_reason(argv: Sequence[str], target: Target, timeout_s: float) -> str | None:

@@ -1,19 +1,15 @@
-"""Networks with a subnet of their own, and what subnets are taken on this machine."""
+"""Networks with a subnet of their own, and the subnets that the engine has given away."""
 
 from __future__ import annotations
 
-import ipaddress
 import json
-import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from devbay.errors import WORK_FAILED, DevbayError
 from devbay.runtimes.docker.engine import Engine
 
-ROUTES = Path("/proc/net/route")
 ATTEMPTS = 5
 
 
@@ -27,14 +23,6 @@ class Network:
     subnets: tuple[str, ...]
     internal: bool
     containers: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Taken:
-    """A subnet in use; by: `network <name>` of the engine or `route <interface>` of this machine."""
-
-    cidr: str
-    by: str
 
 
 def ensure(
@@ -110,40 +98,10 @@ def find(engine: Engine, labels: Mapping[str, str]) -> list[Network]:
     return [_network(item) for item in found]
 
 
-def taken(engine: Engine, *, routes: Path = ROUTES) -> list[Taken]:
-    """The IPv4 subnets of the engine's networks and, on Linux, of this machine's routes."""
+def subnets(engine: Engine, *, besides: str = "") -> list[str]:
+    """The subnets (CIDR) of all the engine's networks except that of this name, in one call."""
     networks = [_network(item) for item in engine.call("GET", "/networks")]
-    used = [Taken(cidr, f"network {network.name}") for network in networks for cidr in network.subnets]
-    try:
-        return used + routes_of(routes.read_text())
-    except FileNotFoundError:
-        return used  # not Linux: the engine is in a virtual machine with routes of its own
-
-
-def conflicts(cidr: str, used: Iterable[Taken]) -> list[str]:
-    """Who of `used` has addresses of `cidr`: `network a (10.0.0.0/24)`, `route eth0 (10.0.0.0/8)`."""
-    wanted = ipaddress.ip_network(cidr)
-    return [f"{one.by} ({one.cidr})" for one in used if _overlaps(wanted, one.cidr)]
-
-
-def routes_of(table: str) -> list[Taken]:
-    """The subnets in a table of `/proc/net/route`; routes to half of all addresses or more do not count."""
-    found = []
-    for line in table.splitlines()[1:]:
-        interface, destination, _gateway, _flags, _refs, _use, _metric, mask, *_rest = line.split()
-        network = ipaddress.ip_network(f"{_address(destination)}/{_address(mask)}", strict=False)
-        if network.prefixlen > 1:
-            found.append(Taken(str(network), f"route {interface}"))
-    return found
-
-
-def _address(little_endian_hex: str) -> ipaddress.IPv4Address:
-    return ipaddress.IPv4Address(struct.pack("<L", int(little_endian_hex, 16)))
-
-
-def _overlaps(wanted: ipaddress.IPv4Network | ipaddress.IPv6Network, cidr: str) -> bool:
-    other = ipaddress.ip_network(cidr, strict=False)
-    return other.version == wanted.version and wanted.overlaps(other)
+    return [cidr for network in networks if network.name != besides for cidr in network.subnets]
 
 
 def _disconnect(engine: Engine, network: str, container: str) -> None:
