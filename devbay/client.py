@@ -21,11 +21,11 @@ RESTART_TIMEOUT_S = 20.0
 HELLO_TIMEOUT_S = 15.0
 PROTOCOL = "2026-07-28"
 
-ENV_NAMES = frozenset(
+_NAMES = (
     "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TERM TZ TMPDIR NO_COLOR CI SSH_AUTH_SOCK SSL_CERT_FILE"
     " SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE NODE_EXTRA_CA_CERTS GIT_SSH GIT_SSH_COMMAND"
-    " http_proxy https_proxy all_proxy no_proxy ftp_proxy".split()  # noqa: SIM905 - read as a list of words
 )
+ENV_NAMES = frozenset(_NAMES.split())
 ENV_PREFIXES = ("DEVBAY_", "DOCKER_", "BUILDKIT_", "BUILDX_", "COMPOSE_", "XDG_", "LC_")
 DAEMON_ENV = frozenset("PATH HOME USER LOGNAME SHELL LANG TZ TMPDIR DEVBAY_HOME".split())  # noqa: SIM905
 """What the daemon itself starts with: it serves every caller, so nothing of the first one's session."""
@@ -248,6 +248,7 @@ class Client:
         argv: Sequence[str] | None = None,
         start: bool = True,
     ) -> None:
+        self._home = home
         self._link = connect(home, env, argv=argv, start=start)
         self._reader = self._link.makefile("rb")
         self._meta = caller_meta(env, cwd)
@@ -286,6 +287,22 @@ class Client:
     ) -> dict[str, Any]:
         """The result of a `devbay/*` method; a stream's items go to `on_item` as they come."""
         return self._request(method, dict(params), {}, on_progress, on_item)
+
+    def until_gone(self, timeout_s: float = 30.0) -> None:
+        """After `devbay/stop`: wait until the process has ended (its lock is free)."""
+        import fcntl
+
+        _wait_closed(self._link, time.monotonic() + timeout_s)
+        with open(self._home.state_dir / "daemon.lock", "rb") as lock:  # noqa: PTH123
+            deadline = time.monotonic() + timeout_s
+            while time.monotonic() < deadline:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    time.sleep(0.01)
+                else:
+                    return
+        raise DevbayError("daemon_stuck", "the daemon was told to end but has not", exit_code=WORK_FAILED)
 
     def _request(
         self,

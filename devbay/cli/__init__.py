@@ -1,0 +1,1 @@
+"""The command line: arguments in, rendering out; the work is done by the daemon."""
