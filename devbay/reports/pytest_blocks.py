@@ -1,0 +1,179 @@
+"""One block of pytest's FAILURES or ERRORS section, and what pytest says about a whole run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from devbay.reports.compare import compared
+from devbay.reports.junit_messages import dedented_error
+from devbay.reports.locate import frames_in
+from devbay.reports.plain import shorten, tail
+from devbay.reports.records import Found, Frame, Kind, Phase, Scope
+
+MAX_LINES = 4_000
+KEPT_OUTPUT = 4_000
+
+_CAPTURED = re.compile(r"^-{3,} ?Captured (stdout|stderr|log) \w+ ?-{3,}$")
+_ERROR_LINE = re.compile(r"^E( .*|$)")
+_LOCATED = re.compile(r"^\S.*?:\d+: \S")
+_AROUND = re.compile(r"^ERROR at (?P<phase>setup|teardown) of (?P<test>.+)$")
+_COLLECTING = re.compile(r"^ERROR collecting (?P<path>.+)$")
+_TRACEBACK_END = re.compile(r"^(?!\s|Traceback |During handling|The above exception|File )\S")
+_CRASHED_WORKER = re.compile(r"^worker '\w+' crashed while running '(?P<node>.+)'")
+
+
+@dataclass
+class Block:
+    """A block with its head; `title` is empty for the lines that `--tb=line` prints without heads."""
+
+    section: str
+    title: str
+    lines: list[str] = field(default_factory=list)
+    captured: list[str] = field(default_factory=list)
+    _in_captured: bool = False
+
+    def add(self, line: str) -> None:
+        if _CAPTURED.match(line):
+            self._in_captured = bool(self.title)
+            return
+        kept = self.captured if self._in_captured else self.lines
+        if len(kept) < MAX_LINES:
+            kept.append(line)
+        else:
+            kept[MAX_LINES // 2 :] = [*kept[MAX_LINES // 2 + 1 :], line]
+
+    @property
+    def test(self) -> str:
+        """The test (or the file that was collected) that the head names."""
+        if match := _AROUND.match(self.title):
+            return match["test"]
+        if match := _COLLECTING.match(self.title):
+            return match["path"]
+        return self.title
+
+    def mentions(self, path: str) -> bool:
+        spelled = path.replace("/", "\\")
+        return any(path in line or spelled in line for line in self.lines)
+
+    def located(self) -> list[str]:
+        """The lines `path:line: message`."""
+        return [line for line in self.lines if _LOCATED.match(line)]
+
+
+def describe(block: Block, path: str | None, summary: str) -> list[Found]:
+    """The problem of a block. path: the test's file by the short summary, whose text is `summary`."""
+    scope: Scope = "test"
+    phase: Phase | None = None
+    if around := _AROUND.match(block.title):
+        phase = "setup" if around["phase"] == "setup" else "teardown"
+    if _COLLECTING.match(block.title):
+        scope, path = "suite", path or block.test
+    name = block.test
+    text = "\n".join(block.lines)
+    message = _message(block.lines) or summary.removesuffix("...")
+    if re.fullmatch(r"contains \d+ failed subtests?", message):
+        return []
+    expected, actual = compared(message)
+    if worker := _CRASHED_WORKER.match(message):
+        crashed, _, name = worker["node"].partition("::")
+        path = crashed
+    frames = _frames(text, message)
+    return [
+        Found(
+            name=name.rpartition(".")[2] if re.fullmatch(r"[\w.]+\.\w+", name) and scope == "test" else name,
+            suite=_suite(name, path) if scope == "test" else None,
+            kind=_kind(block, message),
+            scope=scope,
+            phase=phase,
+            message=message,
+            expected=expected,
+            actual=actual,
+            frames=frames,
+            own=(path,) if path else (),
+            output=tail("\n".join(block.captured).strip(), KEPT_OUTPUT) or None,
+        )
+    ]
+
+
+def _suite(name: str, path: str | None) -> str | None:
+    """The class in the head of a block (`TestTax.test_x` or `TestTax::test_x[1]`), else the file."""
+    owner = re.match(r"((?:\w+(?:\.|::))*\w+)(?:\.|::)\w+(?=[\[ (]|$)", name)
+    return owner[1].replace("::", ".") if owner else path
+
+
+def _kind(block: Block, message: str) -> Kind:
+    if "from pytest-timeout" in message:
+        return "timeout"
+    if _CRASHED_WORKER.match(message):
+        return "crash"
+    return "error" if block.section == "ERRORS" else "failure"
+
+
+def _frames(text: str, message: str) -> tuple[Frame, ...]:
+    return tuple(frame for frame in frames_in(text) if frame.line) or frames_in(message)
+
+
+def _message(lines: Sequence[str]) -> str:
+    """The last group of `E` lines; of a native traceback its end; else what the block says at all."""
+    groups: list[list[str]] = [[]]
+    for line in lines:
+        if _ERROR_LINE.match(line):
+            groups[-1].append(line[1:])
+        elif groups[-1] and line.strip():
+            groups.append([])
+    groups = [group for group in groups if any(part.strip() for part in group)]
+    if groups:
+        return dedented_error(groups[-1])
+    if any(line.startswith("Traceback (most recent call last)") for line in lines):
+        return _native(lines)
+    kept = [line for line in lines if line.strip() and not line.startswith(("[gw", "self = "))]
+    if kept and (located := re.match(r"^\S.*?:\d+: (\S.*)$", kept[-1])) and len(kept) == 1:
+        return located[1]
+    return "\n".join(line.strip() for line in kept[-12:] if not re.match(r"^\S+:\d+: ?\w*$", line))
+
+
+def _native(lines: Sequence[str]) -> str:
+    last = max((i for i, line in enumerate(lines) if line.startswith(('  File "', "  | File"))), default=0)
+    for start in range(last + 1, len(lines)):
+        if _TRACEBACK_END.match(lines[start]):
+            return "\n".join(lines[start:]).strip()
+    return ""
+
+
+def run_problem(lines: Sequence[str], bang: str) -> Found | None:
+    """What ended the run as a whole: a crash, pytest-timeout's thread, an internal or a usage error."""
+    if not lines:
+        if "KeyboardInterrupt" in bang or bang.startswith(("_pytest.outcomes.Exit", "Exit")):
+            return Found("pytest", kind="error", scope="run", message=bang)
+        return None
+    text = "\n".join(lines)
+    first = lines[0]
+    if first.startswith("INTERNALERROR> "):
+        inner = [line.removeprefix("INTERNALERROR> ") for line in lines if line.startswith("INTERNALERROR> ")]
+        message = _message(inner) or inner[-1]
+        return Found("pytest", kind="crash", scope="run", message=message, frames=frames_in("\n".join(inner)))
+    frames = frames_in(text)
+    if first.startswith("Fatal Python error"):
+        return Found(_running(frames), kind="crash", scope="run", message=first, frames=frames)
+    if "Timeout" in first and first.startswith("+"):
+        return Found(
+            _running(frames), kind="timeout", scope="run", message="Timeout (pytest-timeout)", frames=frames
+        )
+    if first.startswith("ImportError while loading conftest"):
+        path = re.search(r"conftest '(.+?)'", first)
+        message = _message(lines) or first
+        own = (path[1],) if path else ()
+        return Found("conftest", kind="error", scope="run", message=message, frames=frames, own=own)
+    message = first.removeprefix("ERROR: ")
+    if "usage:" in message:
+        message = next((line for line in lines if ": error: " in line), message)
+    return Found("pytest", kind="error", scope="run", message=shorten(message, 600))
+
+
+def _running(frames: Sequence[Frame]) -> str:
+    """The test that ran: the outermost function in a stack that is named like one."""
+    return next(
+        (f.function for f in reversed(frames) if f.function and f.function.startswith("test")), "pytest"
+    )

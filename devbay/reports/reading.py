@@ -1,0 +1,154 @@
+"""From a run's sources to one reading of it: which format, which source, mapped to the repository.
+
+The report that was named comes first; where it is missing, or says nothing though the command failed, the
+output is read too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from devbay.answers import ReportSource
+from devbay.errors import DevbayError
+from devbay.reports.locate import place
+from devbay.reports.paths import PathMapper
+from devbay.reports.plain import readable, tail
+from devbay.reports.records import Parsed, count, merge
+from devbay.reports.registry import Format, named, of_command, recognised
+from devbay.reports.source import Source, joined
+from devbay.reports.verdict import ExitLike, Reading, ReportProblem, Verdict, verdict
+
+OUTPUT_TAIL = 4_000
+
+
+@dataclass(frozen=True)
+class Concluded:
+    """The verdict on a run and its tests for the history (paths mapped)."""
+
+    verdict: Verdict
+    reading: Reading | None
+
+
+def conclude(
+    exit: ExitLike,
+    *,
+    reports: Sequence[Source],
+    output: Sequence[Source],
+    mapper: PathMapper,
+    declared: bool,
+    format: str = "auto",
+    argv: Sequence[str] = (),
+    started_ns: int | None = None,
+) -> Concluded:
+    """Judge a run that is over.
+
+    reports: the report files that were named (they may not exist). output: what the command printed, in order
+    (stdout and stderr, or both in one). format: `auto` or a format's name, of the reports and, if there are
+    none, of the output. started_ns: when the run started (epoch); an older report is stale and not believed.
+    Raises `unknown_format`; a report that is missing or broken is part of the verdict.
+    """
+    chosen = None if format == "auto" else named(format)
+    reading, problem, detail = _of_reports(reports, chosen, mapper, started_ns)
+    if reading is None or (exit.code != 0 and not reading.failures):
+        printed = _of_output(output, None if reports else chosen, argv, mapper)
+        reading = _supplemented(reading, printed)
+        if problem == "missing" and printed is not None:
+            problem = None
+    judged = verdict(
+        exit, declared=declared, reading=reading, problem=problem, detail=detail, output=_tail(output)
+    )
+    return Concluded(judged, reading)
+
+
+def _of_reports(
+    reports: Sequence[Source], chosen: Format | None, mapper: PathMapper, started_ns: int | None
+) -> tuple[Reading | None, ReportProblem | None, str | None]:
+    parsed: list[Parsed] = []
+    used: list[Source] = []
+    formats: list[str] = []
+    problem: ReportProblem | None = "missing" if not reports else None
+    detail: str | None = None
+    for source in reports:
+        try:
+            modified = source.modified_ns()
+            if started_ns is not None and modified is not None and modified < started_ns:
+                problem, detail = "stale", f"{source.label} is older than the run"
+                continue
+            found, name = _parsed(source, chosen)
+        except DevbayError as error:
+            problem = "missing" if error.code == "report_missing" else "unreadable"
+            detail = error.message
+            continue
+        if found is None:
+            problem, detail = "unreadable", f"{source.label} is in no known report format"
+            continue
+        parsed.append(found)
+        used.append(source)
+        formats.append(name)
+    if not parsed:
+        return None, problem, detail
+    merged = merge(parsed)
+    label = used[0].label if len(used) == 1 else f"{used[0].label} and {len(used) - 1} more"
+    reading = _mapped(merged, ReportSource(format=formats[0], source=label), mapper)
+    if not merged.complete:
+        problem, detail = "truncated", merged.problem and f"{used[0].label}: {merged.problem}"
+    return reading, problem, detail
+
+
+def _parsed(source: Source, chosen: Format | None) -> tuple[Parsed | None, str]:
+    sample = source.sample()
+    if not sample.strip(b"\0 \t\r\n\xef\xbb\xbf"):
+        return Parsed(counts=count(), problem="it is empty"), chosen.name if chosen else "empty"
+    known = chosen or recognised(sample)
+    return (known.read(source), known.name) if known else (None, "")
+
+
+def _of_output(
+    output: Sequence[Source], chosen: Format | None, argv: Sequence[str], mapper: PathMapper
+) -> Reading | None:
+    """What a runner printed, if it is one that is known."""
+    samples = [source.sample() for source in output]
+    known = chosen or recognised(b"\n".join(samples)) or of_command(argv)
+    if known is None or not any(sample.strip() for sample in samples):
+        return None
+    whole = joined(output)
+    parsed = known.read(whole)
+    if parsed.counts is None and not parsed.failures:
+        return None
+    return _mapped(parsed, ReportSource(format=known.name, source=whole.label), mapper)
+
+
+def _mapped(parsed: Parsed, report: ReportSource, mapper: PathMapper) -> Reading:
+    return Reading(
+        report=report,
+        counts=parsed.counts,
+        failures=tuple(place(found, mapper) for found in parsed.failures),
+        complete=parsed.complete,
+        problem=parsed.problem,
+        tests=tuple(
+            replace(test, file=mapper.own(test.file) if test.file else None) for test in parsed.tests
+        ),
+        stopped=parsed.stopped,
+        checker=parsed.checker,
+        hidden=parsed.hidden,
+    )
+
+
+def _supplemented(reading: Reading | None, printed: Reading | None) -> Reading | None:
+    """A report that lists no failure, with what the output says; the output alone for want of a report."""
+    if reading is None or printed is None:
+        return reading or printed
+    if not reading.counts or not reading.counts.total:
+        return printed if printed.failures or printed.counts else reading
+    return replace(
+        reading,
+        failures=tuple(f for f in printed.failures if f.scope in ("run", "suite")),
+        stopped=reading.stopped or printed.stopped,
+    )
+
+
+def _tail(output: Sequence[Source]) -> str | None:
+    """The end of what was printed, as a person would read it."""
+    ends = [source.sample()[-4 * OUTPUT_TAIL :].decode("utf-8", "replace") for source in output]
+    return tail(readable("\n".join(end for end in ends if end.strip())), OUTPUT_TAIL) or None

@@ -1,0 +1,71 @@
+"""The report formats there are.
+
+A new one is one module with `name`, `commands`, `sniff` and `read`, and one line here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from devbay.errors import DevbayError
+from devbay.reports import junit, pytest_text
+from devbay.reports.records import Parsed
+from devbay.reports.source import Source
+
+
+class Format(Protocol):
+    """One report format; a module of this package is one.
+
+    name: as manifests and callers spell it. commands: programs whose output is in this format, even where the
+    output alone would not show it.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def commands(self) -> frozenset[str]: ...
+
+    def sniff(self, head: bytes) -> bool:
+        """Whether bytes (the start and the end of a source) are of this format."""
+
+    def read(self, source: Source) -> Parsed:
+        """Read a source to its end with bounded memory; what is broken becomes `Parsed.problem`."""
+
+
+FORMATS: tuple[Format, ...] = (junit, pytest_text)
+
+
+def names() -> list[str]:
+    return [each.name for each in FORMATS]
+
+
+def named(name: str) -> Format:
+    """The format of that name. Raises `unknown_format`."""
+    for each in FORMATS:
+        if each.name == name:
+            return each
+    raise DevbayError(
+        "unknown_format",
+        f"there is no report format {name!r}",
+        next=f"use one of: auto, {', '.join(names())}",
+    )
+
+
+def recognised(head: bytes) -> Format | None:
+    """The first format that knows the bytes."""
+    return next((each for each in FORMATS if each.sniff(head)), None)
+
+
+def of_command(argv: Sequence[str]) -> Format | None:
+    """The format that a command prints, by the programs it names."""
+    programs = {re.split(r"[\\/]", word)[-1] for word in _words(argv)}
+    return next((each for each in FORMATS if each.commands & programs), None)
+
+
+def _words(argv: Iterable[str]) -> Iterable[str]:
+    """The words of a command, also of one that a shell is given as text."""
+    for word in argv:
+        yield from re.split(r"[\s;&|()]+", word)
