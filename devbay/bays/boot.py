@@ -193,7 +193,7 @@ class Boot:
             try:
                 bay.runtime.ensure_network(bay.ref, subnet, self.job)
             except DevbayError as error:
-                if error.code != "subnet_taken":
+                if error.code != "network_overlap":
                     raise
                 bay.parts.subnets.release(bay.record.id)
             else:

@@ -1,4 +1,4 @@
-"""Making a bay: its record first, then worktree, submodules and include files; undone if it cannot be used."""
+"""Making a bay: its record first, then worktree, submodules and include files; undone if it is unusable."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def reserve(parts: Parts, repository: Repository, request: Request, env: Mapping
 
 
 def build(parts: Parts, record: BayRecord, start: str | None, env: Mapping[str, str], job: Job) -> Bay:
-    """Make the worktree of a reserved bay and fill it; a failure unwinds what this call made and is raised."""
+    """Make the worktree of a reserved bay and fill it; a failure unwinds it and is raised."""
     bay = Bay(parts, record, env)
     try:
         _fill(bay, start, job)

@@ -7,7 +7,7 @@ import time
 
 
 class HealthMemory:
-    """Health per (bay, service), valid only for the container it was seen on. In memory: a restart re-probes."""
+    """Health per (bay, service), valid only for the container it was seen on. A restart re-probes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

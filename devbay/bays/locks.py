@@ -21,6 +21,7 @@ class BayLocks:
         self._condition = threading.Condition()
         self._changing: dict[str, str] = {}
         self._runs: dict[str, set[str]] = defaultdict(set)
+        self._users: dict[str, set[str]] = defaultdict(set)
 
     def change_in_progress(self, bay: str) -> str | None:
         """What is being done to the bay now (a verb), or None."""
@@ -61,9 +62,22 @@ class BayLocks:
                 runs=runs,
             )
 
-    def wait_for_runs(self, bay: str, job: Job, *, beside: str = "") -> None:
-        """Wait until no run is active but `beside`."""
-        self._wait(lambda: self._runs[bay] <= {beside}, job)
+    def wait_for_runs(self, bay: str, job: Job) -> None:
+        """Wait until no run is active."""
+        self._wait(lambda: not self._runs[bay], job)
+
+    def begin_use(self, bay: str, run: str) -> None:
+        """The run's services are up: from now on to its end replacing one would disturb it."""
+        with self._condition:
+            self._users[bay].add(run)
+
+    def in_use(self, bay: str) -> list[str]:
+        """Runs that use services of the bay now."""
+        with self._condition:
+            return sorted(self._users[bay])
+
+    def wait_until_unused(self, bay: str, job: Job) -> None:
+        self._wait(lambda: not self._users[bay], job)
 
     @contextmanager
     def run(self, bay: str, run: str, job: Job) -> Iterator[None]:
@@ -81,6 +95,7 @@ class BayLocks:
         finally:
             with self._condition:
                 self._runs[bay].discard(run)
+                self._users[bay].discard(run)
                 if not self._runs[bay]:
                     del self._runs[bay]
                 self._condition.notify_all()

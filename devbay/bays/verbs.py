@@ -274,11 +274,12 @@ class Bays:
         """Both addresses of a service (default: the primary one); raises `no_port` if it has none."""
         manifest = bay.manifest
         name = service or manifest.primary()
+        ported = [each for each, declared in manifest.services.items() if declared.port]
         if name is None:
             raise DevbayError(
                 "no_primary",
                 "no service is the primary one",
-                next=f"name one: {', '.join(n for n, s in manifest.services.items() if s.port) or 'none has a port'}",
+                next=f"name one: {', '.join(ported) or 'none has a port'}",
             )
         self._check_services(bay, [name])
         if manifest.services[name].port is None:

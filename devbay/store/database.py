@@ -99,15 +99,13 @@ CREATE TABLE grants (
 CREATE TABLE templates (
   key TEXT PRIMARY KEY,
   state TEXT NOT NULL,
-  owner TEXT NOT NULL DEFAULT '',
   details TEXT NOT NULL DEFAULT '{}',
   size INTEGER NOT NULL DEFAULT 0,
-  created_at TEXT NOT NULL,
   last_used_at TEXT NOT NULL
 ) STRICT;
 
-CREATE TABLE forks (
-  volume TEXT PRIMARY KEY,
+CREATE TABLE holders (
+  holder TEXT PRIMARY KEY,
   template TEXT NOT NULL REFERENCES templates(key),
   bay TEXT NOT NULL
 ) STRICT;

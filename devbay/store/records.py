@@ -93,12 +93,10 @@ class GrantRecord:
 
 @dataclass(frozen=True)
 class TemplateRecord:
-    """An installed template. `owner` names who is building it (`<pid>:<start>`) while `state` is building."""
+    """The result of an install, or (`building`) the intent to make it. size: bytes."""
 
     key: str
     state: Literal["building", "ready"]
-    created_at: str
     last_used_at: str
-    owner: str = ""
     details: dict[str, Any] = field(default_factory=dict)
     size: int = 0

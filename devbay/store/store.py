@@ -11,7 +11,14 @@ from typing import Any
 
 from devbay.errors import DevbayError
 from devbay.store.database import Database
-from devbay.store.records import BayRecord, GrantRecord, PortRecord, RepositoryRecord, RunRecord
+from devbay.store.records import (
+    BayRecord,
+    GrantRecord,
+    PortRecord,
+    RepositoryRecord,
+    RunRecord,
+    TemplateRecord,
+)
 
 _JSON = frozenset(
     {"submodules", "includes", "wanted_services", "engine", "warnings", "service_notes", "setup_done"}
@@ -253,3 +260,56 @@ class Store:
         with self.database.write() as cursor:
             cursor.execute("DELETE FROM grants WHERE repository = ? AND key = ?", (repository, key))
             return cursor.rowcount > 0
+
+    # -- templates -----------------------------------------------------------------------------------
+
+    def template(self, key: str) -> TemplateRecord | None:
+        rows = self.database.rows("SELECT * FROM templates WHERE key = ?", key)
+        return TemplateRecord(**_load(rows[0])) if rows else None
+
+    def templates(self) -> list[TemplateRecord]:
+        """All templates, least recently used first."""
+        rows = self.database.rows("SELECT * FROM templates ORDER BY last_used_at, key")
+        return [TemplateRecord(**_load(row)) for row in rows]
+
+    def put_template(self, record: TemplateRecord) -> None:
+        """Write a template, replacing whatever was under its key; its holders stay."""
+        values = (record.key, record.state, json.dumps(record.details), record.size, record.last_used_at)
+        with self.database.write() as cursor:
+            cursor.execute(
+                "INSERT INTO templates VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET state ="
+                " excluded.state, details = excluded.details, size = excluded.size,"
+                " last_used_at = excluded.last_used_at",
+                values,
+            )
+
+    def hold_template(self, key: str, bay: str, holder: str, moment: str) -> TemplateRecord | None:
+        """If it is ready: count the holder, mark it used, and return it."""
+        with self.database.write() as cursor:
+            record = self.template(key)
+            if record is None or record.state != "ready":
+                return None
+            cursor.execute("INSERT OR REPLACE INTO holders VALUES (?, ?, ?)", (holder, key, bay))
+            cursor.execute("UPDATE templates SET last_used_at = ? WHERE key = ?", (moment, key))
+            return record
+
+    def holders(self, key: str) -> int:
+        rows = self.database.rows("SELECT count(*) AS n FROM holders WHERE template = ?", key)
+        return int(rows[0]["n"])
+
+    def forget_template(self, key: str) -> bool:
+        """Drop a template unless it has holders; False if it has."""
+        with self.database.write() as cursor:
+            if self.holders(key):
+                return False
+            cursor.execute("DELETE FROM templates WHERE key = ?", (key,))
+            return True
+
+    def release_templates(self, bay: str, *, service: str = "", keep: str = "") -> None:
+        """Drop a bay's holders (all, or one service's), except `keep`."""
+        prefix = f"{bay}/{service}/" if service else f"{bay}/"
+        with self.database.write() as cursor:
+            cursor.execute(
+                "DELETE FROM holders WHERE bay = ? AND substr(holder, 1, ?) = ? AND holder != ?",
+                (bay, len(prefix), prefix, keep),
+            )

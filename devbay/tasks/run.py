@@ -37,7 +37,7 @@ class RunRequest:
 
 @dataclass
 class Run:
-    """A run in progress. `finish` fields fill up as it goes, so that an early end still says what is known."""
+    """A run in progress; it fills up as it goes, so that an early end still says what is known."""
 
     bay: Bay
     request: RunRequest
@@ -80,7 +80,7 @@ def make_folders(folder: Path) -> None:
 
 
 def pending_for(bay: Bay, task_name: str) -> list[str]:
-    """Approvals without which the task may not run: its own, those of what it needs, those of the whole bay."""
+    """Approvals without which the task may not run: its own, its services', the whole bay's."""
     manifest = bay.manifest
     task = manifest.tasks[task_name]
     services = set(manifest.subgraph(task.needs))

@@ -67,10 +67,7 @@ class Runs:
         work = Work(f"run-{request.id}", lambda job: self._body(run, job))
         self._works[request.id] = work
         work.start()
-        try:
-            over = work.wait_or_cancel(None if wait_s == float("inf") else wait_s, caller.job)
-        except Cancelled:
-            raise
+        over = work.wait_or_cancel(None if wait_s == float("inf") else wait_s, caller.job)
         return present(work.result()) if over else self._going(request.id)
 
     def result(self, caller: Caller, run: str, *, wait_s: float, failures_from: int) -> RunResult:
@@ -139,25 +136,23 @@ class Runs:
             self._queues.turn(key, run.request.id, job, position),
             self.parts.locks.run(bay.record.id, run.request.id, job),
         ):
-            run.bay = bay = bay.reload()
-            if task.needs:
-                with self.parts.locks.change(bay.record.id, "up", job):
-                    self._wait_if_disruptive(run, job)
-                    problem = start_needs(run, job)
-                if problem is not None:
-                    return problem
-            return perform(run, job)
+            run.bay = bay.reload()
+            return self._start_needs(run, job) or perform(run, job)
 
-    def _wait_if_disruptive(self, run: Run, job: Job) -> None:
-        """Replacing a service that another run uses waits until that run is over."""
-        bay, others = run.bay, [r for r in self.parts.locks.active_runs(run.bay.record.id)]
-        others.remove(run.request.id)
-        if not others:
-            return
-        task = bay.manifest.tasks[run.request.task]
-        if Boot(bay, job).planned_disruption(task.needs):
-            job.progress(f"waiting for {', '.join(others)}: services they use must be replaced")
-            self.parts.locks.wait_for_runs(bay.record.id, job, beside=run.request.id)
+    def _start_needs(self, run: Run, job: Job) -> RunResult | None:
+        """Bring up what the task needs; a service that another run uses is replaced only after that run."""
+        bay_id, needs = run.bay.record.id, run.bay.manifest.tasks[run.request.task].needs
+        while needs:
+            with self.parts.locks.change(bay_id, "up", job):
+                users = self.parts.locks.in_use(bay_id)
+                if not users or not Boot(run.bay, job).planned_disruption(needs):
+                    problem = start_needs(run, job)
+                    if problem is None:
+                        self.parts.locks.begin_use(bay_id, run.request.id)
+                    return problem
+            job.progress(f"waiting for {', '.join(users)}: services they use must be replaced")
+            self.parts.locks.wait_until_unused(bay_id, job)
+        return None
 
     def _finish(self, run: Run, result: RunResult) -> None:
         self.parts.store.update_run(

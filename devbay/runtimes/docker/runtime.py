@@ -1,0 +1,603 @@
+"""The Docker runtime: what bays need of an engine, composed of the primitives beside this module."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+from devbay.errors import WORK_FAILED, DevbayError
+from devbay.jobs import Job
+from devbay.runtimes.base import (
+    BayRef,
+    BindMount,
+    Exit,
+    LogEntry,
+    ObservedBay,
+    ObservedService,
+    ServiceSpec,
+    Sink,
+)
+from devbay.runtimes.docker import archives, containers, logs, networks, volumes
+from devbay.runtimes.docker.archives import Entry
+from devbay.runtimes.docker.buildcontext import context_digest, read_context
+from devbay.runtimes.docker.builds import build_tag, ensure_built
+from devbay.runtimes.docker.containers import Container
+from devbay.runtimes.docker.contexts import client_argv
+from devbay.runtimes.docker.engine import Engine
+from devbay.runtimes.docker.events import Event, Watcher
+from devbay.runtimes.docker.images import ImageInfo, ensure_pulled, find_image
+from devbay.runtimes.docker.install import Installer
+from devbay.runtimes.docker.outbound import Outbound
+from devbay.runtimes.docker.specs import ContainerSpec
+from devbay.runtimes.docker.targets import ContainerTarget
+from devbay.runtimes.docker.templates import read_inputs
+from devbay.runtimes.docker.users import Accounts, Identity, identity, make_mount_points
+from devbay.runtimes.probes import probe_once, wait_healthy
+
+BAY, SERVICE, HOME, CONFIG, RUN = (
+    f"dev.devbay.{name}" for name in ("bay", "service", "home", "config", "run")
+)
+ENGINE_SOCKET = "/var/run/docker.sock"
+KILL_AFTER_S = 1.0
+OOM_CODE = 137
+
+
+@dataclasses.dataclass(frozen=True)
+class Host:
+    """Of this machine: whose worktrees they are, and how containers reach the outside."""
+
+    uid: int
+    gid: int
+    outbound: Outbound
+    env: Mapping[str, str]
+
+
+class DockerRuntime:
+    """Bays on one Docker engine. `devbay.runtimes.base.Runtime` documents every method."""
+
+    name = "docker"
+
+    def __init__(self, engine: Engine, installer: Installer, host: Host) -> None:
+        self.engine = engine
+        self._installer = installer
+        self._host = host
+        self._lock = threading.Lock()
+        self._accounts: dict[str, Accounts] = {}
+        self._images: dict[str, ImageInfo] = {}
+        self._shared: set[Path] = set()
+        self._watcher: Watcher | None = None
+        self.following = False
+        self.key = hashlib.sha256(json.dumps(engine.endpoint.to_json(), sort_keys=True).encode()).hexdigest()
+
+    def for_caller(self, env: Mapping[str, str]) -> DockerRuntime:
+        """The same engine for another caller: pulls and builds use that caller's environment."""
+        twin = object.__new__(DockerRuntime)
+        twin.__dict__ = self.__dict__ | {"_host": dataclasses.replace(self._host, env=env)}
+        return twin
+
+    # -- the engine ------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        self.engine.check()
+
+    def networks_in_use(self) -> list[str]:
+        return [taken.cidr for taken in networks.taken(self.engine) if taken.by.startswith("network ")]
+
+    # -- observing -------------------------------------------------------------------------------------
+
+    def observe(self, bay: BayRef) -> ObservedBay:
+        found = containers.observe(self.engine, {HOME: bay.home, BAY: bay.id})
+        return _observed(found, network=self.has_network(bay))
+
+    def observe_all(self, home: str) -> Mapping[str, ObservedBay]:
+        by_bay: dict[str, list[Container]] = {}
+        for brief in containers.find(self.engine, {HOME: home}):
+            full = brief if brief.state == "running" else containers.inspect(self.engine, brief.id)
+            if full is not None and BAY in full.labels:
+                by_bay.setdefault(full.labels[BAY], []).append(full)
+        return {bay: _observed(found, network=True) for bay, found in by_bay.items()}
+
+    def follow(self, home: str, on_event: Callable[[str, str], None]) -> None:
+        with self._lock:
+            if self._watcher is not None:
+                return
+
+            def happened(event: Event) -> None:
+                on_event(event.bay, event.service)
+
+            def opened() -> None:
+                self.following = True
+                on_event("", "")
+
+            def lost(error: DevbayError) -> None:
+                self.following = False
+                on_event("", "")
+
+            self._watcher = Watcher(self.engine, home, happened, opened, lost)
+            self._watcher.start()
+
+    def close(self) -> None:
+        """Stop following events and let the engine's connections go."""
+        if self._watcher is not None:
+            self._watcher.close()
+        self.engine.close()
+
+    # -- networks --------------------------------------------------------------------------------------
+
+    def has_network(self, bay: BayRef) -> bool:
+        return networks.inspect(self.engine, _network(bay)) is not None
+
+    def ensure_network(self, bay: BayRef, subnet: str, job: Job) -> None:
+        networks.ensure(self.engine, _network(bay), subnet, bay.labels())
+
+    def remove_network(self, bay: BayRef) -> None:
+        found = networks.inspect(self.engine, _network(bay))
+        if found is not None and _ours(found.labels, bay):
+            networks.remove(self.engine, found.id)
+
+    def detach(self, bay: BayRef) -> None:
+        for container in self._containers(bay):
+            networks.disconnect(self.engine, _network(bay), container.id)
+
+    # -- images ----------------------------------------------------------------------------------------
+
+    def fingerprint(self, spec: ServiceSpec) -> str:
+        parts: list[str] = [spec.image or ""]
+        image = ImageInfo(id="")
+        if spec.build is not None and spec.worktree is not None:
+            context = read_context(spec.build, spec.worktree)
+            digest = context_digest(context, spec.build, spec.platform, Job())
+            parts.append(digest)
+            image = find_image(self.engine, build_tag(spec, digest)) or image
+        if spec.install:
+            files, _ = read_inputs(spec, image)
+            for file in files:
+                content = hashlib.sha256(file.data).hexdigest()
+                parts.append(f"{file.path} {file.executable} {content}")
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def ensure_image(self, spec: ServiceSpec, job: Job) -> str:
+        if spec.build is not None:
+            image = ensure_built(self.engine, spec, self._host.env, self._host.outbound, job)
+        else:
+            assert spec.image is not None
+            image = ensure_pulled(self.engine, spec.image, spec.platform, self._host.env, job)
+        self._images[image.id] = image
+        return image.id
+
+    def ensure_installed(self, spec: ServiceSpec, image: str, job: Job) -> str:
+        info = self._image(image)
+        return self._installer.ensure(
+            self.engine, spec, info, self._identity(spec, info), self._host.outbound, job
+        ).image
+
+    def ensure_volumes(self, spec: ServiceSpec, image: str, job: Job) -> None:
+        info = self._image(image)
+        labels = {**spec.bay.labels(spec.name)}
+        forked = self._installer.fork_volumes(self.engine, spec, info, job) if spec.install else {}
+        for path, name in self._volumes(spec, info).items():
+            if path not in forked:
+                volumes.ensure(self.engine, name, labels)
+        for name in self._caches(spec).values():
+            volumes.ensure(self.engine, name, _without_bay(labels))
+
+    # -- containers --------------------------------------------------------------------------------------
+
+    def create(self, spec: ServiceSpec, image: str, job: Job) -> str:
+        name = f"{spec.bay.prefix}-{spec.name}"
+        labels = {**spec.labels, **spec.bay.labels(spec.name), CONFIG: spec.config_hash}
+        made = self._make(
+            self._container_spec(
+                spec,
+                image,
+                name=name,
+                labels=labels,
+                ports={inner: outer for inner, outer in spec.ports.values()},
+                restart=spec.restart,
+                aliases=(spec.name,),
+            ),
+            spec,
+        )
+        return made
+
+    def start(self, bay: BayRef, service: str, job: Job) -> None:
+        container = self._container(bay, service)
+        networks.connect(self.engine, _network(bay), container.id, aliases=(service,))
+        containers.start(self.engine, container.id, doing=f"start {service}")
+
+    def stop(self, bay: BayRef, service: str, *, timeout_s: float) -> None:
+        for container in self._containers(bay, service):
+            if container.state == "paused":
+                containers.unpause(self.engine, container.id)
+            containers.stop(self.engine, container.id, timeout_s=timeout_s)
+
+    def pause(self, bay: BayRef, service: str) -> None:
+        containers.pause(self.engine, self._container(bay, service).id)
+
+    def unpause(self, bay: BayRef, service: str) -> None:
+        containers.unpause(self.engine, self._container(bay, service).id)
+
+    def remove(self, bay: BayRef, service: str) -> None:
+        for container in self._containers(bay, service):
+            containers.remove(self.engine, container.id)
+
+    def wait_exit(self, bay: BayRef, service: str, job: Job) -> Exit:
+        container = self._container(bay, service)
+        code = containers.wait(self.engine, container.id, job)
+        found = containers.inspect(self.engine, container.id)
+        return Exit(code, oom_killed=bool(found and found.oom_killed))
+
+    def wait_healthy(self, spec: ServiceSpec, *, host: str, first: bool, job: Job) -> str:
+        container = self._container(spec.bay, spec.name)
+        if spec.health is not None:
+            wait_healthy(spec.health, self._target(spec, container), host_header=host, first=first, job=job)
+        return container.id
+
+    def probe_once(self, spec: ServiceSpec, *, host: str) -> str | None:
+        container = self._container(spec.bay, spec.name)
+        if spec.health is None:
+            return None
+        return probe_once(spec.health, self._target(spec, container), host_header=host)
+
+    def logs(
+        self, bay: BayRef, service: str, *, lines: int | None, since: str | None = None
+    ) -> Sequence[LogEntry]:
+        found = self._containers(bay, service)
+        if not found:
+            return []
+        read = logs.tail(self.engine, found[0].id, lines=lines, since=since)
+        return [LogEntry(service, line.at, line.text) for line in read]
+
+    def follow_logs(self, bay: BayRef, service: str, *, lines: int, job: Job) -> Iterator[LogEntry]:
+        container = self._container(bay, service)
+        for line in logs.follow(self.engine, container.id, job=job, lines=lines):
+            yield LogEntry(service, line.at, line.text)
+
+    # -- runs ------------------------------------------------------------------------------------------
+
+    def run_task(
+        self,
+        spec: ServiceSpec,
+        image: str,
+        run: str,
+        run_dir: Path,
+        sink: Sink,
+        *,
+        timeout_s: float,
+        job: Job,
+    ) -> Exit:
+        labels = {**spec.bay.labels(), RUN: run}
+        wanted = self._container_spec(
+            spec,
+            image,
+            name=f"{spec.bay.prefix}-run-{run}",
+            labels=labels,
+            binds=(BindMount(str(run_dir), str(run_dir)),),
+            env=self._host.outbound.env(),
+        )
+        container = self._make(dataclasses.replace(wanted, init=True), spec)
+        timed_out = threading.Event()
+
+        def end() -> None:
+            timed_out.set()
+            containers.kill(self.engine, container)
+
+        timer = threading.Timer(timeout_s, end)
+        try:
+            with job.when_cancelled(lambda: containers.kill(self.engine, container)):
+                with containers.attach(self.engine, container) as output:
+                    containers.start(self.engine, container, doing=f"run {spec.name}")
+                    timer.start()
+                    for frame in output.frames():
+                        sink(frame)
+                code = containers.wait(self.engine, container, Job())
+            found = containers.inspect(self.engine, container)
+            oom = bool(found and found.oom_killed) and code == OOM_CODE
+            return Exit(code, timed_out.is_set(), oom and not timed_out.is_set(), job.cancelled)
+        finally:
+            timer.cancel()
+            containers.remove(self.engine, container)
+
+    def end_run(self, bay: BayRef, run: str, sink: Sink) -> Exit | None:
+        found = containers.find(self.engine, {HOME: bay.home, BAY: bay.id, RUN: run})
+        if not found:
+            return None
+        container = found[0].id
+        containers.kill(self.engine, container)
+        code = containers.wait(self.engine, container, Job())
+        for line in logs.tail(self.engine, container):
+            sink(line.text.encode() + b"\n")
+        containers.remove(self.engine, container)
+        return Exit(code)
+
+    def memory_mb(self, bay: BayRef) -> int:
+        used = [
+            containers.memory_bytes(self.engine, container.id)
+            for container in self._containers(bay)
+            if container.state in ("running", "paused")
+        ]
+        return round(sum(used) / 2**20)
+
+    def exec_argv(self, bay: BayRef, service: str, argv: Sequence[str], *, tty: bool) -> list[str]:
+        container = self._container(bay, service)
+        client = client_argv(self.engine.endpoint)
+        if shutil.which(client[0], path=self._host.env.get("PATH")) is None:
+            raise DevbayError(
+                "docker_client_missing",
+                "devbay exec needs the `docker` command, which is not on the PATH",
+                next="install the Docker client",
+                exit_code=WORK_FAILED,
+            )
+        return [*client, "exec", "-it" if tty else "-i", container.id, *argv]
+
+    # -- the end ---------------------------------------------------------------------------------------
+
+    def inventory(self, bay: BayRef) -> list[str]:
+        labels = {HOME: bay.home, BAY: bay.id}
+        return [
+            *(f"container {each.name}" for each in containers.find(self.engine, labels)),
+            *(f"volume {each.name}" for each in volumes.find(self.engine, labels)),
+            *(f"network {each.name}" for each in networks.find(self.engine, labels)),
+        ]
+
+    def teardown(self, bay: BayRef, job: Job) -> list[str]:
+        labels = {HOME: bay.home, BAY: bay.id}
+        removed = self.inventory(bay)
+        _at_once(
+            [lambda c=c: containers.remove(self.engine, c.id) for c in containers.find(self.engine, labels)]
+        )
+        found = volumes.find(self.engine, labels)
+        forks = [v for v in found if v.options.get("type") == "overlay"]
+        _at_once([lambda v=v: volumes.remove(self.engine, v.name) for v in forks])
+        rest = [v for v in found if v not in forks]
+        _at_once(
+            [
+                *(lambda v=v: volumes.remove(self.engine, v.name) for v in rest),
+                *(lambda n=n: networks.remove(self.engine, n.id) for n in networks.find(self.engine, labels)),
+            ]
+        )
+        self._installer.release(bay.id)
+        left = self.inventory(bay)
+        if left:
+            raise DevbayError(
+                "survivors",
+                f"still there after removing: {', '.join(left)}",
+                next="stop what uses them, then devbay rm again",
+                exit_code=WORK_FAILED,
+                survivors=left,
+            )
+        return removed
+
+    def bays_with_objects(self, home: str) -> set[str]:
+        """The ids of all bays that have anything on the engine."""
+        found = [
+            *(each.labels for each in containers.find(self.engine, {HOME: home})),
+            *(each.labels for each in volumes.find(self.engine, {HOME: home})),
+            *(each.labels for each in networks.find(self.engine, {HOME: home})),
+        ]
+        return {labels[BAY] for labels in found if BAY in labels}
+
+    # -- inside ----------------------------------------------------------------------------------------
+
+    def _container_spec(
+        self,
+        spec: ServiceSpec,
+        image: str,
+        *,
+        name: str,
+        labels: Mapping[str, str],
+        ports: Mapping[int, int] | None = None,
+        restart: str = "no",
+        aliases: tuple[str, ...] = (),
+        binds: tuple[BindMount, ...] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> ContainerSpec:
+        info = self._image(image)
+        who = self._identity(spec, info)
+        named = self._volumes(spec, info)
+        if who.home:
+            named[who.home] = f"{spec.bay.prefix}-home-{hashlib.sha256(who.home.encode()).hexdigest()[:6]}"
+            volumes.ensure(self.engine, named[who.home], spec.bay.labels())
+        caches = self._caches(spec)
+        mounts: list[BindMount] = []
+        if spec.worktree is not None:
+            mounts.append(BindMount(str(spec.worktree), str(spec.worktree)))
+            mounts += spec.git_mounts
+        mounts += [*spec.mounts, *binds]
+        if env:
+            mounts += self._host.outbound.mounts()
+        if spec.docker_socket:
+            socket = self.engine.endpoint.socket
+            mounts.append(BindMount(str(socket) if socket else ENGINE_SOCKET, ENGINE_SOCKET))
+        files = [Entry(path, "file", data, mode=0o644) for path, data in who.files().items()]
+        fresh = [*named, *caches]
+        if who.uid is not None:
+            uid, gid = who.uid, who.gid or 0
+            files += [Entry(path, "dir", mode=0o755, uid=uid, gid=gid) for path in who.owned(fresh)]
+        if spec.worktree is not None:
+            targets = [*named, *caches, *(m.target for m in mounts), *spec.tmpfs]
+            make_mount_points(spec.worktree, targets, self._host.uid, self._host.gid)
+        return ContainerSpec(
+            name=name,
+            image=image,
+            command=spec.command,
+            entrypoint=spec.entrypoint,
+            env={**(env or {}), **who.env, **spec.env},
+            workdir=spec.workdir,
+            user=who.user,
+            binds=tuple(mounts),
+            volumes={**named, **caches},
+            tmpfs=spec.tmpfs,
+            shm_size=spec.shm_size,
+            limits=spec.limits,
+            restart=restart,
+            ports=ports or {},
+            network=_network(spec.bay),
+            aliases=aliases,
+            labels=labels,
+            platform=spec.platform,
+            files=tuple(files),
+            worktree=str(spec.worktree) if spec.worktree else None,
+        )
+
+    def _make(self, wanted: ContainerSpec, spec: ServiceSpec) -> str:
+        """Create the container; one of that name left by a crash is replaced if it is this bay's."""
+        try:
+            made = containers.create(self.engine, wanted)
+        except DevbayError as error:
+            if error.code != "name_conflict":
+                raise
+            old = containers.inspect(self.engine, wanted.name)
+            if old is None or not _ours(old.labels, spec.bay):
+                raise
+            containers.remove(self.engine, old.id)
+            made = containers.create(self.engine, wanted)
+        if spec.worktree is not None and spec.worktree not in self._shared:
+            try:
+                archives.check_visible(self.engine, made, spec.worktree)
+            except DevbayError:
+                containers.remove(self.engine, made)
+                raise
+            self._shared.add(spec.worktree)
+        return made
+
+    def _volumes(self, spec: ServiceSpec, image: ImageInfo) -> dict[str, str]:
+        """Path in the container to the name of the bay's volume for it: declared ones and the image's own."""
+        workdir = spec.workdir or image.workdir or "/"
+        bound = {m.target for m in spec.mounts}
+        paths = [str(PurePosixPath(workdir) / path) for path in spec.volumes]
+        paths += [path for path in image.volumes if path not in bound and path not in spec.tmpfs]
+        return {path: volume_name(spec.bay, spec.name, path) for path in dict.fromkeys(paths)}
+
+    def _caches(self, spec: ServiceSpec) -> dict[str, str]:
+        """Caches are shared by all bays of a repository, per path."""
+        owner = hashlib.sha256(f"{spec.bay.home}{spec.bay.repository}".encode()).hexdigest()[:8]
+        return {
+            path: f"devbay-{owner}-cache-{hashlib.sha256(path.encode()).hexdigest()[:8]}"
+            for path in spec.caches
+        }
+
+    def _image(self, image: str) -> ImageInfo:
+        known = self._images.get(image) or find_image(self.engine, image)
+        if known is None:
+            raise DevbayError(
+                "image_not_found", f"the image {image} is gone from the engine", exit_code=WORK_FAILED
+            )
+        self._images[image] = known
+        return known
+
+    def _identity(self, spec: ServiceSpec, image: ImageInfo) -> Identity:
+        needed = spec.worktree is not None and spec.user is None
+        accounts = self._image_accounts(image.id) if needed else Accounts()
+        owner = os.stat(spec.worktree) if spec.worktree is not None else None
+        uid, gid = (owner.st_uid, owner.st_gid) if owner else (self._host.uid, self._host.gid)
+        return identity(accounts, spec, self.engine.info().kind, uid, gid)
+
+    def _image_accounts(self, image: str) -> Accounts:
+        """The image's account files, read once per image through a container that is never started."""
+        with self._lock:
+            known = self._accounts.get(image)
+        if known is not None:
+            return known
+        helper = containers.create(
+            self.engine,
+            ContainerSpec(
+                name=f"devbay-accounts-{os.urandom(6).hex()}",
+                image=image,
+                command=("true",),
+                labels={"dev.devbay.managed": "1", HOME: self._installer.home},
+            ),
+        )
+        try:
+            found = Accounts(
+                archives.read_file(self.engine, helper, "/etc/passwd"),
+                archives.read_file(self.engine, helper, "/etc/group"),
+            )
+        finally:
+            containers.remove(self.engine, helper)
+        with self._lock:
+            self._accounts[image] = found
+        return found
+
+    def _target(self, spec: ServiceSpec, container: Container) -> ContainerTarget:
+        ports = dict(spec.ports.values())
+        primary = spec.ports["port"][0] if "port" in spec.ports else None
+        return ContainerTarget(self.engine, container.id, spec.name, ports, primary)
+
+    def _containers(self, bay: BayRef, service: str | None = None) -> list[Container]:
+        labels = {HOME: bay.home, BAY: bay.id} | ({SERVICE: service} if service else {})
+        return [each for each in containers.find(self.engine, labels) if SERVICE in each.labels]
+
+    def _container(self, bay: BayRef, service: str) -> Container:
+        found = self._containers(bay, service)
+        if not found:
+            raise DevbayError(
+                "not_started",
+                f"service {service!r} of bay {bay.name!r} has no container",
+                next=f"bay_up(bay={bay.name!r})",
+                exit_code=WORK_FAILED,
+            )
+        return found[0]
+
+
+def volume_name(bay: BayRef, service: str, path: str) -> str:
+    """The volume of one path of one service of one bay."""
+    return f"{bay.prefix}-{service}-{hashlib.sha256(path.encode()).hexdigest()[:8]}"
+
+
+def _network(bay: BayRef) -> str:
+    return bay.prefix
+
+
+def _ours(labels: Mapping[str, str], bay: BayRef) -> bool:
+    return labels.get(HOME) == bay.home and labels.get(BAY) == bay.id
+
+
+def _without_bay(labels: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in labels.items() if name not in (BAY, SERVICE)}
+
+
+def _observed(found: Sequence[Container], *, network: bool) -> ObservedBay:
+    services = {
+        each.labels[SERVICE]: ObservedService(
+            name=each.labels[SERVICE],
+            state=each.state,
+            ref=each.id,
+            config_hash=each.labels.get(CONFIG, ""),
+            exit_code=each.exit_code,
+            restarts=each.restarts or 0,
+            started_at=each.started_at,
+            oom_killed=bool(each.oom_killed),
+        )
+        for each in found
+        if SERVICE in each.labels
+    }
+    others = tuple(each.name for each in found if SERVICE not in each.labels)
+    return ObservedBay(network, services, others=others)
+
+
+def _at_once(calls: Sequence[Callable[[], None]]) -> None:
+    """Make the calls at the same time; the first error is raised once all are done."""
+    threads: list[threading.Thread] = []
+    errors: list[BaseException] = []
+
+    def guarded(call: Callable[[], None]) -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001  # raised below
+            errors.append(error)
+
+    for call in calls:
+        thread = threading.Thread(target=guarded, args=(call,), daemon=True)
+        thread.start()
+        threads.append(thread)
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
