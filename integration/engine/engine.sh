@@ -62,17 +62,28 @@ start() {
   if answers; then return; fi
   command -v dockerd >/dev/null || lacking "no dockerd: run '$0 install' first"
   as_root true 2>/dev/null || lacking "the engine does not answer and starting dockerd needs root or passwordless sudo"
+  # One start at a time: another one finds the engine that the first has started.
+  exec 9>"${TMPDIR:-/tmp}/devbay-engine-$(id -u).lock"
+  flock 9
+  if answers; then return; fi
   say "starting dockerd, log in $log"
-  as_root sh -c "setsid dockerd </dev/null >>'$log' 2>&1 &"
-  local deadline=$((SECONDS + 30))
+  local pid deadline=$((SECONDS + 30))
+  pid=$(as_root sh -c "setsid dockerd </dev/null >>'$log' 2>&1 9>&- & echo \$!")
   until answers; do
-    if [ "$SECONDS" -ge "$deadline" ]; then
-      say "dockerd did not answer within 30 s; the end of $log:"
-      as_root tail -n 20 "$log" >&2
-      exit 1
+    if ! grep -qs '^State:[[:space:]]*[^ZX]' "/proc/$pid/status"; then
+      failed "dockerd ended at once"
+    elif [ "$SECONDS" -ge "$deadline" ]; then
+      failed "dockerd did not answer within 30 s"
     fi
     sleep 0.05
   done
+  exec 9>&-
+}
+
+failed() {
+  say "$1; the end of $log:"
+  as_root tail -n 20 "$log" >&2
+  exit 1
 }
 
 browser() {

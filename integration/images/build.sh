@@ -8,7 +8,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 label=dev.devbay.standin=1
 base=devbay-standin-base
 default_names=(postgres:17 python:3.13-slim redis:7 nginx:1.26 busybox:1.37 node:20 debian:bookworm-slim postgres:15
-  python:3.13 node:20-slim nginx:1.28 busybox:1.36)
+  python:3.13 node:20-slim)
 
 # One run at a time: another one finds what the first has built.
 exec 9>"${TMPDIR:-/tmp}/devbay-images-$(id -u).lock"
@@ -18,13 +18,12 @@ trap 'rm -rf "$scratch"' EXIT
 
 say() { echo "images: $*" >&2; }
 
-# The suite of Debian whose package has the version that the tag promises. No suite has nginx 1.28 and
-# busybox 1.36: these two stand-ins are 1.26 and 1.37.
+# The suite of Debian whose package has the version that the tag promises.
 suite_of() {
   case $1 in
     debian:bookworm-slim | postgres:15 | redis:7 | rabbitmq:3 | memcached:1) echo bookworm ;;
     postgres:17 | python:3.13 | python:3.13-slim | node:20 | node:20-slim | mariadb:11) echo trixie ;;
-    nginx:1.26 | nginx:1.28 | busybox:1.36 | busybox:1.37) echo trixie ;;
+    nginx:1.26 | busybox:1.37) echo trixie ;;
     *) return 1 ;;
   esac
 }
