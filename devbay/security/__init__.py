@@ -1,0 +1,1 @@
+"""What keeps a bay's reach and its secrets in bounds: approvals, secrets, scrubbing."""
