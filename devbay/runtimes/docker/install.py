@@ -170,10 +170,7 @@ class Installer:
         return Names(
             container=f"{prefix}-install-{key[:12]}",
             image=f"{prefix}-installed:{key[:16]}",
-            volumes={
-                path: f"{prefix}-template-{key[:12]}-{n}"
-                for n, path in enumerate((*plan.volumes, *plan.scratch))
-            },
+            volumes={path: f"{prefix}-template-{key[:12]}-{n}" for n, path in enumerate(paths)},
             caches={path: cache_volume(spec, path) for path in plan.caches},
             labels={**build_labels(spec), TEMPLATE_LABEL: key},
             cache_labels={path: cache_labels(spec, path) for path in plan.caches},
