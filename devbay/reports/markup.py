@@ -19,6 +19,7 @@ TokenKind = Literal["start", "end", "text", "doctype", "cut"]
 
 _NAME = re.compile(r"[A-Za-z_:][\w:.\-]*")
 _ATTRIBUTE = re.compile(r"""([A-Za-z_:][\w:.\-]*)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+_LONELY = re.compile(r"<+?(?=<?[^<]|$)|<")
 _TAG_MARK = re.compile(r"[\"'>]")
 _REFERENCE = re.compile(r"&(?:#[xX]([0-9A-Fa-f]{1,8})|#([0-9]{1,10})|(lt|gt|amp|quot|apos));")
 _NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
@@ -104,10 +105,8 @@ def tokens(pieces: Iterable[str]) -> Iterator[Token]:
             yield Token("cut")
             return
         else:
-            yield Token("text", text=buffer.take(at + 1))
-
-
-def _text(buffer: _Buffer) -> Iterator[Token]:
+            lonely = _LONELY.match(text, at)
+            yield Token("text", text=buffer.take(lonely.end() if lonely else at + 1))
     """Text up to the next tag, or as much as is there (without cutting a reference in two)."""
     end = buffer.text.find("<", buffer.at)
     if end < 0:

@@ -7,25 +7,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from devbay.answers import RunResult
 from devbay.errors import DevbayError
+from devbay.reports.budget import whole
 from devbay.reports.paths import PathMapper
-from devbay.reports.present import whole
 from devbay.reports.reading import conclude
 from devbay.reports.source import Source
+from devbay.reports.verdict import Ending
 
 MAX_STDIN = 512 * 1024 * 1024
-
-
-@dataclass(frozen=True)
-class _Exit:
-    code: int | None
-    timed_out: bool = False
-    oom_killed: bool = False
-    cancelled: bool = False
 
 
 def report(
@@ -56,7 +48,7 @@ def report(
     for source in (*reports, *output):
         source.sample()  # a wrong argument is the caller's error, not a verdict on the run
     concluded = conclude(
-        _Exit(exit_code, timed_out),
+        Ending(exit_code, timed_out),
         reports=reports,
         output=output,
         mapper=PathMapper.as_named(Path(root).absolute() if root else None, cwd),

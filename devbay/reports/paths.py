@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 MAX_INDEXED = 50_000
+WORKSPACE = "/workspace"
 SOURCE = (
     "py|pyi|pyx|js|jsx|mjs|cjs|ts|tsx|mts|cts|vue|svelte|astro|coffee|java|kt|kts|scala|groovy|go|rs|rb|erb"
     "|rake|php|phpt|cs|fs|vb|c|cc|cpp|cxx|h|hh|hpp|hxx|m|mm|swift|dart|ex|exs|erl|clj|cljs|lua|pl|pm|t|sh|bash"
@@ -99,6 +100,19 @@ class PathMapper:
         self._mounts = self._known_folders(mounts or {})
         self.map = lru_cache(maxsize=20_000)(self._map)
         self.own = lru_cache(maxsize=20_000)(self._own)
+
+    @classmethod
+    def of_run(cls, root: Path, cwd: str | None) -> PathMapper:
+        """A mapper for a run in a bay. cwd: absolute, as the container saw it; None if it is not known.
+
+        The worktree is at its own path and at `/workspace` (decision 2); a built image may hold a copy.
+        """
+        mounts = {WORKSPACE: root}
+        for top in (str(root), os.path.realpath(root), WORKSPACE):
+            if cwd and f"{cwd}/".startswith(f"{top}/"):
+                return cls(root, cwd[len(top) :].strip("/"), mounts)
+        named = cls.as_named(root, cwd)
+        return cls(root, named._cwd, {seen: root / inner for seen, inner in named._mounts} | mounts)
 
     @classmethod
     def as_named(cls, root: Path | None, cwd: str | None) -> PathMapper:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -12,7 +13,8 @@ from devbay.reports.locate import frames_in
 from devbay.reports.plain import shorten, tail
 from devbay.reports.records import Found, Frame, Kind, Phase, Scope
 
-MAX_LINES = 4_000
+MAX_LINES = 500
+MAX_CAPTURED = 200
 KEPT_OUTPUT = 4_000
 
 _CAPTURED = re.compile(r"^-{3,} ?Captured (stdout|stderr|log) \w+ ?-{3,}$")
@@ -30,19 +32,26 @@ class Block:
 
     section: str
     title: str
-    lines: list[str] = field(default_factory=list)
-    captured: list[str] = field(default_factory=list)
+    _head: list[str] = field(default_factory=list)
+    _end: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
+    captured: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_CAPTURED))
     _in_captured: bool = False
 
     def add(self, line: str) -> None:
         if _CAPTURED.match(line):
             self._in_captured = bool(self.title)
             return
-        kept = self.captured if self._in_captured else self.lines
-        if len(kept) < MAX_LINES:
-            kept.append(line)
+        if self._in_captured:
+            self.captured.append(line)
+        elif len(self._head) < MAX_LINES:
+            self._head.append(line)
         else:
-            kept[MAX_LINES // 2 :] = [*kept[MAX_LINES // 2 + 1 :], line]
+            self._end.append(line)
+
+    @property
+    def lines(self) -> list[str]:
+        """The block's own lines; of a very long one the start and the end."""
+        return [*self._head, *self._end]
 
     @property
     def test(self) -> str:

@@ -184,7 +184,8 @@ class _Reader:
     def _block(self, line: str) -> None:
         title = None if _SEPARATOR.match(line) else _TITLE.match(line)
         if title:
-            self.blocks.append(Block(self.section, title["title"]))
+            if len(self.blocks) < MAX_FAILURES:
+                self.blocks.append(Block(self.section, title["title"]))
         else:
             if not self.blocks or self.blocks[-1].section != self.section:
                 self.blocks.append(Block(self.section, ""))

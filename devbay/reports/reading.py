@@ -39,17 +39,18 @@ def conclude(
     declared: bool,
     format: str = "auto",
     argv: Sequence[str] = (),
-    started_ns: int | None = None,
+    fresh: bool = True,
 ) -> Concluded:
     """Judge a run that is over.
 
     reports: the report files that were named (they may not exist). output: what the command printed, in order
     (stdout and stderr, or both in one). format: `auto` or a format's name, of the reports and, if there are
-    none, of the output. started_ns: when the run started (epoch); an older report is stale and not believed.
+    none, of the output. fresh: False if the report was there before the run and is unchanged: then it is
+    stale and not believed.
     Raises `unknown_format`; a report that is missing or broken is part of the verdict.
     """
     chosen = None if format == "auto" else named(format)
-    reading, problem, detail = _of_reports(reports, chosen, mapper, started_ns)
+    reading, problem, detail = _of_reports(reports, chosen, mapper, fresh)
     if reading is None or (exit.code != 0 and not reading.failures):
         printed = _of_output(output, None if reports else chosen, argv, mapper)
         reading = _supplemented(reading, printed)
@@ -62,7 +63,7 @@ def conclude(
 
 
 def _of_reports(
-    reports: Sequence[Source], chosen: Format | None, mapper: PathMapper, started_ns: int | None
+    reports: Sequence[Source], chosen: Format | None, mapper: PathMapper, fresh: bool
 ) -> tuple[Reading | None, ReportProblem | None, str | None]:
     parsed: list[Parsed] = []
     used: list[Source] = []
@@ -71,11 +72,13 @@ def _of_reports(
     detail: str | None = None
     for source in reports:
         try:
-            modified = source.modified_ns()
-            if started_ns is not None and modified is not None and modified < started_ns:
-                problem, detail = "stale", f"{source.label} is older than the run"
-                continue
             found, name = _parsed(source, chosen)
+            if not fresh:
+                problem, detail = (
+                    "stale",
+                    f"{source.label} was there before the run, and the run left it as it was",
+                )
+                continue
         except DevbayError as error:
             problem = "missing" if error.code == "report_missing" else "unreadable"
             detail = error.message

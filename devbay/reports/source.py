@@ -50,7 +50,7 @@ class Source:
     then: Source | None = None
 
     def chunks(self) -> Iterator[bytes]:
-        """The bytes in order, `CHUNK` at a time. Raises `report_missing` or `bad_report` if no regular file."""
+        """The bytes in order, `CHUNK` at a time. Raises `report_missing` or `bad_report`."""
         yield from self._own_chunks()
         if self.then is not None:
             yield b"\n"
@@ -88,16 +88,6 @@ class Source:
                 return head + b"\n" + file.read(SAMPLE)
             except OSError as error:
                 raise _bad(self, str(error)) from error
-
-    def modified_ns(self) -> int | None:
-        """When the file was last written (nanoseconds since the epoch); None for bytes in memory."""
-        if self.path is None:
-            return None
-        descriptor = _open(self)
-        try:
-            return os.fstat(descriptor).st_mtime_ns
-        finally:
-            os.close(descriptor)
 
     def text(self) -> Iterator[str]:
         """The text in pieces; undecodable bytes are replaced, the encoding is the one that the bytes name."""

@@ -34,6 +34,16 @@ class ExitLike(Protocol):
 
 
 @dataclass(frozen=True)
+class Ending:
+    """How a command ended, where no runtime says it."""
+
+    code: int | None
+    timed_out: bool = False
+    oom_killed: bool = False
+    cancelled: bool = False
+
+
+@dataclass(frozen=True)
 class Reading:
     """What was read of a run's report or output, with paths of the repository.
 

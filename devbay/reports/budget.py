@@ -146,9 +146,9 @@ def cut_output(text: str) -> str:
     return tail(text, MAX_OUTPUT)
 
 
-def shown(result: RunResult, start: int = 0) -> RunResult:
-    """A whole result cut to the budget, its failures from `start` on."""
-    failures, more = page(result.failures, start)
+def present(result: RunResult, failures_from: int = 0) -> RunResult:
+    """A whole result cut to the budget, its failures (grouped) from `failures_from` on."""
+    failures, more = page(result.failures, failures_from)
     fields: dict[str, Any] = {name: getattr(result, name) for name in result.model_fields_set}
     fields.pop("failures", None)
     if failures:
