@@ -32,7 +32,7 @@ MEANINGS = tuple(
             "free space with `devbay gc --all` or `docker system prune`, then try again",
         ),
         (
-            r"(?:Bind for \S*?|listen tcp[46]? \S*?|bind host port \S*?|exposing port \S*? \S*?)"
+            r"(?:Bind for \S*?|listen tcp[46]? \S*?|bind host port (?:for )?\S*?|exposing port \S*? \S*?)"
             r":(?P<port>\d+)\b.*(?:port is already allocated|address already in use|not available)",
             "port_taken",
             "port {port} of this machine is already taken",
