@@ -107,6 +107,9 @@ def tokens(pieces: Iterable[str]) -> Iterator[Token]:
         else:
             lonely = _LONELY.match(text, at)
             yield Token("text", text=buffer.take(lonely.end() if lonely else at + 1))
+
+
+def _text(buffer: _Buffer) -> Iterator[Token]:
     """Text up to the next tag, or as much as is there (without cutting a reference in two)."""
     end = buffer.text.find("<", buffer.at)
     if end < 0:
