@@ -106,7 +106,7 @@ class Part(BaseModel):
         errors: list[InitErrorDetails] = []
         for key, value in data.items():
             if value is None:
-                problem = fault("empty", f"`{key}` has no value", f"give `{key}` a value or remove the line")
+                problem = fault("empty", f"`{key:.60}` has no value", "give it a value or remove the line")
                 errors.append(InitErrorDetails(type=problem, loc=(key,), input=value))
         for condition in cls.CONDITIONS:
             for loc, problem in condition.problems(data):

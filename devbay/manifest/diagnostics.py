@@ -131,6 +131,8 @@ def _finding(each: ErrorDetails, path: Path) -> Finding:
     if kind == "missing":
         key = path[-1]
         return Finding("error", "missing", path, f"`{key}` is missing", f"add `{key}: ...`")
+    if kind in _TYPES and each["input"] is None:
+        return Finding("error", "empty", path, "has no value", 'give it a value (`""` is the empty text)')
     if kind in _TYPES:
         wanted, fix = _TYPES[kind]
         key = next((part for part in reversed(path) if isinstance(part, str)), "")
@@ -152,6 +154,9 @@ def _finding(each: ErrorDetails, path: Path) -> Finding:
         )
     if kind in {"string_too_short", "too_short"}:
         return Finding("error", "empty", path, "must not be empty", "give it a value or remove the key")
+    if kind == "string_too_long":
+        message = f"has more than {context['max_length']} characters"
+        return Finding("error", "value", path, message, "make it shorter")
     return Finding("error", "value", path, each["msg"], "correct the value; `devbay schema` shows its type")
 
 

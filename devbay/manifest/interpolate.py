@@ -62,7 +62,7 @@ def pieces(text: str) -> Iterator[str | Reference]:
         if match[0] == "$${":
             yield "${"
         elif inner is None:
-            yield Reference("malformed", text[match.start() :][:60])
+            yield Reference("malformed", text[match.start() : match.start() + 60])
         elif inner == "run.dir":
             yield Reference("run.dir", match[0])
         elif bay := _BAY.fullmatch(inner):

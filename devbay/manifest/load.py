@@ -17,6 +17,8 @@ from devbay.manifest.models import Manifest
 
 NAMES = ("devbay.yaml", "devbay.yml")
 MAX_DIAGNOSTICS = 100
+MAX_MESSAGE = 600
+MAX_KEY = 100
 
 
 @dataclass(frozen=True)
@@ -109,16 +111,19 @@ def _capped(diagnostics: list[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 
 def _from_text(problem: source.Problem, name: str) -> Diagnostic:
-    where = "/".join(str(part) for part in problem.path)
-    return Diagnostic(
-        "error", problem.rule, problem.message, name, problem.line, problem.column, where, problem.fix
-    )
+    finding = Finding("error", problem.rule, problem.path, problem.message, problem.fix)
+    return _diagnostic(finding, problem.line, problem.column, name)
 
 
 def _placed(finding: Finding, tree: source.Tree, name: str) -> Diagnostic:
-    line, column = tree.locate(finding.path)
-    where = "/".join(str(part) for part in finding.path)
-    return Diagnostic(finding.severity, finding.rule, finding.message, name, line, column, where, finding.fix)
+    return _diagnostic(finding, *tree.locate(finding.path), name)
+
+
+def _diagnostic(finding: Finding, line: int, column: int, name: str) -> Diagnostic:
+    """Bounded: what is quoted from a hostile file must not flood an agent."""
+    where = "/".join(str(part)[:MAX_KEY] for part in finding.path)
+    message, fix = finding.message[:MAX_MESSAGE], finding.fix[:MAX_MESSAGE]
+    return Diagnostic(finding.severity, finding.rule, message, name, line, column, where, fix)
 
 
 def _content(path: Path, directory: Path) -> bytes:

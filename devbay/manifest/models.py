@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, PlainValidator, Strict
 
 from devbay.manifest import graph, images
 from devbay.manifest.conditions import Condition, Part, fault
-from devbay.manifest.shapes import Exactly, NotYet
+from devbay.manifest.shapes import Exactly, NotEmpty, NotYet
 from devbay.manifest.types import (
     Argv,
     ContainerPath,
@@ -99,8 +99,8 @@ class Health(Part):
     process: Annotated[Literal[True], Exactly(True, "R5")] | None = Field(
         None, description="Up as soon as the process has run for `start_period`"
     )
-    accept: tuple[StatusRange, ...] = Field(
-        ((200, 399),), min_length=1, description="HTTP status codes and ranges that count as up"
+    accept: Annotated[tuple[StatusRange, ...], NotEmpty()] = Field(
+        ((200, 399),), description="HTTP status codes and ranges that count as up"
     )
     timeout_s: SomeSeconds = Field(30.0, alias="timeout", description="How long to wait (30s)")
     interval_s: SomeSeconds = Field(0.5, alias="interval", description="Pause between two probes (500ms)")
@@ -139,7 +139,7 @@ class Health(Part):
 
 
 _OWN_IMAGE = (
-    "entrypoint", "install", "install_inputs", "install_scripts", "mounts", "volumes", "caches", "tmpfs",
+    "install", "install_inputs", "install_scripts", "mounts", "volumes", "caches", "tmpfs",
     "shm_size", "user", "platform",
 )  # fmt: skip
 
@@ -156,14 +156,13 @@ class Container(Part):
         None, description="Image to build from the repository; a text is the context"
     )
     platform: Platform | None = Field(None, description="Platform of the image, such as linux/amd64")
-    entrypoint: Argv | None = Field(None, description="Replaces the image's entrypoint")
     workdir: ContainerPath | None = Field(None, description="Working directory in the container")
     user: User | None = Field(
         None, description='"uid[:gid]", or `image` for the image\'s own user without mapping'
     )
     install: Argv | None = Field(None, description="Installs dependencies, once per content of its inputs")
-    install_inputs: tuple[Glob, ...] = Field(
-        (), min_length=1, description="Files that decide whether `install` runs again (default: lock files)"
+    install_inputs: Annotated[tuple[Glob, ...], NotEmpty()] = Field(
+        (), description="Files that decide whether `install` runs again (default: lock files)"
     )
     install_scripts: Flag = Field(False, description="Let packages run scripts when installed (approval)")
     env: dict[EnvName, Plain] = Field(
@@ -190,6 +189,7 @@ class Service(Container):
     scope: Annotated[
         Literal["bay"], NotYet(("shared",), "every bay has its own services until data forks exist")
     ] = Field("bay", description="Whose the service is")
+    entrypoint: Argv | None = Field(None, description="Replaces the image's entrypoint")
     start: Argv | None = Field(
         None, description="The command of a long-running service (default: the image's)"
     )
@@ -274,7 +274,7 @@ class Service(Container):
             "primary",
             "the primary service needs a `port`",
             "add `port: <number>` or remove `primary`",
-            {"required": ["primary"], "properties": {"primary": {"const": True}}},
+            {"required": ["primary"], "properties": {"primary": {"const": True}}, **_LONG_RUNNING},
             requires=("port",),
         ),
         Condition(

@@ -17,7 +17,8 @@ def json_schema() -> dict[str, Any]:
 def _strict(node: Any) -> Any:
     """Pydantic's schema without what the models do not accept.
 
-    An absent key is no null, so null alternatives go; a pattern on keys becomes one that every key must
+    An absent key is no null, so null alternatives go; a default that is no value of the file (seconds, bytes)
+    goes; a pattern on keys becomes one that every key must
     meet; titles made from field names say nothing.
     """
     if isinstance(node, list):
@@ -28,7 +29,7 @@ def _strict(node: Any) -> Any:
         key: ({name: _strict(inner) for name, inner in value.items()} if key in _NAMED else _strict(value))
         for key, value in node.items()
         if not (key == "title" and isinstance(value, str))
-        and not (key == "default" and value in (None, {}, []))
+        and not (key == "default" and not isinstance(value, str | bool))
     }
     if patterns := result.pop("patternProperties", None):
         ((pattern, value),) = patterns.items()

@@ -42,8 +42,10 @@ def _container(manifest: Manifest, path: Path, container: Container) -> Iterator
         for reference in interpolate.references(value):
             if problem := interpolate.problem(reference, manifest, in_task=in_task):
                 yield Finding("error", "R7", where, *problem)
+                break  # the next one shows when this one is right
     for where, argv in _commands(path, container):
-        yield from _program(where, argv)
+        if not (where[-1] in {"start", "run"} and getattr(container, "entrypoint", None)):  # an argument then
+            yield from _program(where, argv)
         for index, argument in enumerate(argv):
             yield from _secrets((*where, index), argument, argv=True)
             yield from _literal((*where, index), argument)

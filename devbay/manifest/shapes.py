@@ -16,6 +16,9 @@ from pydantic_core import CoreSchema, InitErrorDetails, ValidationError, core_sc
 from devbay.manifest.conditions import fault
 from devbay.names import MAX_NAME, NAME, name_problem
 
+LONGEST_TEXT = 128 * 1024 - 1
+"""What Linux lets one argument or environment variable be (MAX_ARG_STRLEN)."""
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -135,6 +138,23 @@ class Exactly:
         return self.value
 
 
+class NotEmpty:
+    """A list with items; counts what was written, so that a bad item is not also a missing one."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {**handler(core), "minItems": 1}
+
+    def check(self, value: Any) -> Any:
+        if isinstance(value, list | tuple) and not value:
+            raise fault("empty", "the list is empty", "remove the key, or list something")
+        return value
+
+
 def shown(value: object) -> str:
     """A value as messages quote it: at most 60 characters, escapes visible."""
     text = repr(value)
@@ -163,7 +183,7 @@ class ArgvShape:
     def __get_pydantic_json_schema__(
         self, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        text = {"type": "string"}
+        text = {"type": "string", "maxLength": LONGEST_TEXT}
         return {"type": "array", "minItems": 1, "prefixItems": [{**text, "minLength": 1}], "items": text}
 
     def check(self, value: Any) -> tuple[str, ...]:
@@ -188,6 +208,8 @@ class ArgvShape:
         if not isinstance(item, str):
             written = as_text(item)
             return f"the argument {written} is a {_kind(item)}, not a text", f'quote it: "{written}"'
+        if len(item) > LONGEST_TEXT:
+            return f"an argument has {len(item)} characters", "put it into a file of the repository"
         if index == 0 and not item:
             return "the first argument is empty", "name the program to run"
         return None

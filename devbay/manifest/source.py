@@ -81,7 +81,7 @@ def read(content: bytes | str) -> Tree:
         said = ", ".join(str(part) for part in (error.context, error.problem) if part)
         raise Unreadable(_syntax_problem(text, line, column, said)) from None
     except (YAMLError, ValueError, OverflowError) as error:  # escapes out of range, bad directives
-        raise Unreadable(Problem("yaml", f"is no YAML: {error}"[:300], "correct the syntax")) from None
+        raise Unreadable(Problem("yaml", f"this is no YAML: {error}"[:300], "correct the syntax")) from None
 
 
 def _decode(content: bytes | str) -> str:
@@ -119,6 +119,6 @@ def _syntax_problem(text: str, line: int, column: int, said: str) -> Problem:
             place = indent[0].index("\t") + 1
             return Problem("tab", "a tab is used for indentation", "indent with spaces", at, place)
     return Problem(
-        "yaml", f"is no YAML: {said}"[:300], "correct the syntax; quote text that holds `: `, ` #` or starts "
-        "with one of `{[&*!|>%@`", line, column,
+        "yaml", f"this is no YAML: {said}"[:300], "correct the syntax; quote text that holds `: ` or ` #`, "
+        "or starts with one of `{[&*!|>%@`", line, column,
     )  # fmt: skip

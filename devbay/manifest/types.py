@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field, Strict
 
 from devbay.manifest.conditions import fault
-from devbay.manifest.shapes import ArgvShape, Converted, NameShape, Shape, as_text, shown
+from devbay.manifest.shapes import LONGEST_TEXT, ArgvShape, Converted, NameShape, Shape, as_text, shown
 
 Text = Annotated[str, Strict()]
 
@@ -140,7 +140,12 @@ def _compiles(pattern: str) -> str:
 
 LogPattern = Annotated[Text, Field(min_length=1, max_length=500), AfterValidator(_compiles)]
 
-Plain = Annotated[Text, BeforeValidator(as_text, json_schema_input_type=str | int | float | bool)]
+_ShortText = Annotated[str, Field(max_length=LONGEST_TEXT)]
+Plain = Annotated[
+    Text,
+    Field(max_length=LONGEST_TEXT),
+    BeforeValidator(as_text, json_schema_input_type=_ShortText | int | float | bool),
+]
 """Text, or a number or boolean that stands for its own spelling in the file."""
 
 
