@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
+import tarfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import IO, cast
 
 from devbay.errors import WORK_FAILED, DevbayError
 from devbay.jobs import Job
 from devbay.runtimes.base import ServiceSpec
-from devbay.runtimes.docker import containers, volumes
-from devbay.runtimes.docker.archives import Entry
+from devbay.runtimes.docker import archives, containers, volumes
 from devbay.runtimes.docker.engine import Engine
 from devbay.runtimes.docker.images import ImageInfo
 from devbay.runtimes.docker.install import cache_labels, cache_volume
 from devbay.runtimes.docker.specs import ContainerSpec
 from devbay.runtimes.docker.templates import Template, placed
 from devbay.runtimes.docker.users import Identity
-
-
-@dataclass(frozen=True)
-class ServiceVolumes:
-    """What a container of the service mounts: path to volume, without the caches in `fresh`.
-
-    entries: folders to put into the first container that mounts fresh volumes, which gives them to the user.
-    """
-
-    mounts: Mapping[str, str]
-    entries: tuple[Entry, ...] = ()
 
 
 def volume_paths(spec: ServiceSpec, image: ImageInfo, identity: Identity) -> tuple[str, ...]:
@@ -50,53 +42,76 @@ def bay_volume(spec: ServiceSpec, path: str) -> str:
     return f"{spec.bay.prefix}-{spec.name}-{digest}"
 
 
+def mounts(spec: ServiceSpec, image: ImageInfo, identity: Identity) -> dict[str, str]:
+    """What every container of the service mounts: path to volume, the bay's own and the shared caches."""
+    own = {path: bay_volume(spec, path) for path in volume_paths(spec, image, identity)}
+    return {**own, **{path: cache_volume(spec, path) for path in spec.caches}}
+
+
 @dataclass
 class BayVolumes:
-    """Makes volumes on one engine; asks once whether its driver can do overlays."""
+    """Makes volumes on one engine. Remembers whether its driver can do overlays, and where images have
+    content that the engine copies into a fresh volume.
+    """
 
     engine: Engine
     _can_fork: bool | None = None
+    _content: dict[tuple[str, str], bool] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ensure(
         self, spec: ServiceSpec, image: ImageInfo, identity: Identity, template: Template | None, job: Job
-    ) -> ServiceVolumes:
-        """Make what is missing. Where the install wrote to a path, that path holds dependencies, and a volume
-        that is no fork of the wanted template's is replaced: the service's container must be gone by then
-        (`volume_in_use`). Everything else is never touched once it is there.
+    ) -> None:
+        """Make what is missing of `mounts`, as forks of the template where it has the path.
+
+        Where the install wrote to a path, that path holds dependencies, and a volume that is no fork of the
+        wanted template's is replaced: the service's container must be gone by then (`volume_in_use`).
+        Everything else is never touched once it is there. The user gets what the engine copies into a fresh
+        volume from the image; the mount point itself is for `Identity.owned`.
         """
         labels = spec.bay.labels(spec.name)
         there = {volume.name: volume for volume in volumes.find(self.engine, labels)}
         workdir = spec.workdir or image.workdir or "/"
-        mounts: dict[str, str] = {}
-        fresh: list[str] = []
+        fresh: dict[str, str] = {}
         for path in volume_paths(spec, image, identity):
             job.check()
-            name = mounts[path] = bay_volume(spec, path)
+            name = bay_volume(spec, path)
             source = template.volumes.get(placed(path, spec, workdir)) if template else None
             known = there.get(name)
             if source is not None and template is not None:
                 if known is None or known.labels.get(volumes.TEMPLATE_LABEL) != source:
                     volumes.remove_fork(self.engine, name)
-                self._fork(
-                    name, source, labels, template.image, complete=name + volumes.SCRATCH_SUFFIX in there
-                )
+                    known = None
+                complete = known is not None and name + volumes.SCRATCH_SUFFIX in there
+                self._fork(name, source, labels, template.image, complete=complete)
             elif known is None or volumes.TEMPLATE_LABEL in known.labels:
                 volumes.remove_fork(self.engine, name)
                 volumes.ensure(self.engine, name, labels)
-                fresh.append(path)
+                fresh[path] = name
         for path in spec.caches:
-            name = mounts[path] = cache_volume(spec, path)
+            name = cache_volume(spec, path)
             if volumes.inspect(self.engine, name) is None:
                 volumes.ensure(self.engine, name, cache_labels(spec, path))
-                fresh.append(path)
-        return ServiceVolumes(mounts, tuple(self._given(fresh, identity)))
+                fresh[path] = name
+        if identity.uid is not None and fresh:
+            self._give(spec, image, f"{identity.uid}:{identity.gid}", fresh)
 
-    @staticmethod
-    def _given(paths: list[str], identity: Identity) -> list[Entry]:
-        if identity.uid is None or identity.gid is None:
-            return []
-        return [Entry(path, "dir", uid=identity.uid, gid=identity.gid) for path in paths]
+    def _give(self, spec: ServiceSpec, image: ImageInfo, owner: str, fresh: Mapping[str, str]) -> None:
+        """Change the owner of what fresh volumes get from the image; most get nothing."""
+        filled = {path: fresh[path] for path in self._with_content(image, tuple(fresh), spec.bay.home)}
+        if filled:
+            argv = ("chown", "-hR", owner, *filled)
+            self._run(image.id, "owner", argv, filled, spec.bay.labels())
+
+    def _with_content(self, image: ImageInfo, paths: tuple[str, ...], home: str) -> list[str]:
+        with self._lock:
+            unknown = [path for path in paths if (image.id, path) not in self._content]
+            if unknown:
+                labels = {"dev.devbay.managed": "1", "dev.devbay.home": home}
+                with self._container("content", image.id, ("true",), {}, labels) as container:
+                    for path in unknown:
+                        self._content[image.id, path] = _has_entries(self.engine, container, path)
+            return [path for path in paths if self._content[image.id, path]]
 
     def _fork(
         self, name: str, template: str, labels: Mapping[str, str], image: str, *, complete: bool
@@ -119,25 +134,58 @@ class BayVolumes:
         labels = {**labels, volumes.TEMPLATE_LABEL: template}
         volumes.remove_fork(self.engine, name)
         volumes.ensure(self.engine, name, labels)
-        copier = containers.create(
-            self.engine,
-            ContainerSpec(
-                name=f"{name}-copy",
-                image=image,
-                user="0:0",
-                entrypoint=("cp",),
-                command=("-a", "/from/.", "/to/"),
-                volumes={"/from": template, "/to": name},
-                labels=labels,
-            ),
-        )
-        try:
-            containers.start(self.engine, copier, doing=f"copy {template}")
-            code = containers.wait(self.engine, copier, Job())
-        finally:
-            containers.remove(self.engine, copier)
+        argv = ("cp", "-a", "/from/.", "/to/")
+        self._run(image, "copy", argv, {"/from": template, "/to": name}, labels)
+        volumes.ensure(self.engine, name + volumes.SCRATCH_SUFFIX, labels)
+
+    def _run(
+        self,
+        image: str,
+        name: str,
+        argv: tuple[str, ...],
+        mounted: Mapping[str, str],
+        labels: Mapping[str, str],
+    ) -> None:
+        """Run a command as root in a throwaway container that sees nothing but volumes."""
+        with self._container(name, image, argv, mounted, labels) as container:
+            containers.start(self.engine, container, doing=f"run {argv[0]}")
+            code = containers.wait(self.engine, container, Job())
         if code != 0:
             raise DevbayError(
-                "install_failed", f"copying {template} ended with exit code {code}", exit_code=WORK_FAILED
+                "volume_failed",
+                f"`{' '.join(argv)}` in the image {image[:19]} ended with exit code {code}",
+                exit_code=WORK_FAILED,
             )
-        volumes.ensure(self.engine, name + volumes.SCRATCH_SUFFIX, labels)
+
+    @contextmanager
+    def _container(
+        self,
+        name: str,
+        image: str,
+        argv: tuple[str, ...],
+        mounted: Mapping[str, str],
+        labels: Mapping[str, str],
+    ) -> Iterator[str]:
+        spec = ContainerSpec(
+            name=f"devbay-{name}-{secrets.token_hex(6)}",
+            image=image,
+            user="0:0",
+            entrypoint=argv[:1],
+            command=argv[1:],
+            volumes=mounted,
+            labels=labels,
+        )
+        container = containers.create(self.engine, spec)
+        try:
+            yield container
+        finally:
+            containers.remove(self.engine, container)
+
+
+def _has_entries(engine: Engine, container: str, path: str) -> bool:
+    """Whether a folder of a container holds anything; False if there is none. Only its start is read."""
+    if archives.stat(engine, container, path) is None:
+        return False
+    read = engine.stream("GET", f"/containers/{container}/archive", params={"path": path})
+    with read as stream, tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|") as tar:
+        return tar.next() is not None and tar.next() is not None  # the folder itself comes first
