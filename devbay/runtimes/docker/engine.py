@@ -345,6 +345,7 @@ def _connect(endpoint: Endpoint) -> Any:
         use_ssh_client=endpoint.host.startswith("ssh://"),
     )
     client.timeout = CALL_TIMEOUT_S
+    client.headers["Accept-Encoding"] = "identity"  # archives come compressed otherwise, at a price
     client.trust_env = False  # proxies and CA bundles in the daemon's environment are not the caller's
     if endpoint.host.startswith("tcp://"):
         # the package applies max_pool_size to unix sockets only
