@@ -155,7 +155,8 @@ def connect(
             if not start:
                 raise DevbayError("daemon_not_running", "the devbay daemon is not running", exit_code=0)
             start_daemon(home, argv or daemon_argv(), env)
-            link = _open(home)
+            if (link := _open(home)) is not None:
+                return link
         hello = _hello(link) if link is not None else {"restarting": True}
         if link is not None and (not hello.get("restarting") or not start):
             return link

@@ -122,3 +122,11 @@ def private_dir(path: Path) -> Path:
     if found.st_mode & 0o077:
         path.chmod(0o700)
     return path
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file of mode 0600 that holds either the old or the new text, whenever this process dies."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    draft.touch(mode=0o600)
+    draft.write_text(text)
+    draft.replace(path)

@@ -30,9 +30,10 @@ PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, DEVBAY_ERROR = -32700, -32600, -
 
 
 class Lines:
-    """Bytes in, complete lines out; a line above `MAX_LINE` comes out as None, once."""
+    """Bytes in, complete lines out; a line above the limit (None: there is none) comes out as None, once."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int | None = MAX_LINE) -> None:
+        self._limit = limit
         self._data = bytearray()
         self._skipping = False
 
@@ -42,16 +43,19 @@ class Lines:
         for part in ends:
             self._data += part
             if not self._skipping:
-                found.append(bytes(self._data) if len(self._data) <= MAX_LINE else None)
+                found.append(None if self._too_long() else bytes(self._data))
             self._data = bytearray()
             self._skipping = False
         if not self._skipping:
             self._data += rest
-        if len(self._data) > MAX_LINE:
+        if self._too_long():
             self._data = bytearray()
             self._skipping = True
             found.append(None)
         return found
+
+    def _too_long(self) -> bool:
+        return self._limit is not None and len(self._data) > self._limit
 
 
 class Pipe:
@@ -61,7 +65,7 @@ class Pipe:
         self._home, self._env, self._argv = home, env, argv
         self._meta = caller_meta(env, cwd)
         self._link: socket.socket | None = None
-        self._from_agent, self._from_daemon = Lines(), Lines()
+        self._from_agent, self._from_daemon = Lines(), Lines(None)
         self._to_agent, self._to_daemon = bytearray(), bytearray()
         self._pending: dict[Any, None] = {}
         self._initialize: dict[str, Any] | None = None
@@ -150,14 +154,14 @@ class Pipe:
             self._answer_error(identity, DEVBAY_ERROR, _told(error), data)
             return False
         link.setblocking(False)
-        self._link, self._from_daemon, self._to_daemon = link, Lines(), bytearray()
+        self._link, self._from_daemon, self._to_daemon = link, Lines(None), bytearray()
         if replay and self._initialize is not None:
             self._queue({**self._initialize, "id": REPLAY_ID})
             self._queue({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return True
 
     def _queue(self, message: dict[str, Any]) -> None:
-        self._to_daemon += json.dumps(message, separators=(",", ":")).encode() + b"\n"
+        self._to_daemon += _encoded(message)
 
     def _write_daemon(self) -> None:
         assert self._link is not None
@@ -181,8 +185,7 @@ class Pipe:
             return
         for line in self._from_daemon.feed(chunk):
             if line is None:
-                self._lose_daemon()
-                return
+                continue
             message = json.loads(line)
             identity = message.get("id")
             if "method" not in message and identity == REPLAY_ID:
@@ -211,7 +214,15 @@ class Pipe:
             return  # a notification is owed no answer
         error = {"code": code, "message": text} | ({"data": data} if data else {})
         answer = {"jsonrpc": "2.0", "id": identity if _is_id(identity) else None, "error": error}
-        self._to_agent += json.dumps(answer, separators=(",", ":")).encode() + b"\n"
+        self._to_agent += _encoded(answer)
+
+
+def _encoded(message: dict[str, Any]) -> bytes:
+    """One line. Lone surrogates cannot be UTF-8; they stay escaped for the daemon to refuse."""
+    try:
+        return json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+    except UnicodeEncodeError:
+        return json.dumps(message, separators=(",", ":")).encode() + b"\n"
 
 
 def _is_id(identity: Any) -> bool:

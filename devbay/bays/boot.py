@@ -140,7 +140,7 @@ class Boot:
         return Known(
             healthy=bay.parts.health.healthy(bay.record.id, refs),
             done=frozenset(bay.record.setup_done),
-            published=bay.loaded.valid and bay.parts.proxy.published(bay.record.site, bay.routes),
+            published=bay.loaded.valid and bay.parts.proxy.serves(bay.record.site, bay.routes),
         )
 
     # -- doing -----------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class Boot:
     def _network(self, step: Step) -> None:
         bay = self.bay
         for _ in range(PORT_TRIES):
-            subnet = bay.parts.subnets.assign(bay.record.id, bay.runtime.networks_in_use())
+            subnet = bay.parts.subnets.assign(bay.record.id, bay.runtime.networks_in_use(bay.ref))
             try:
                 bay.runtime.ensure_network(bay.ref, subnet, self.job)
             except DevbayError as error:

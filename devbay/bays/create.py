@@ -18,7 +18,6 @@ from devbay.worktrees import (
     copy_includes,
     create_worktree,
     delete_branch,
-    read_includes,
     remove_worktree,
     worktree_path,
 )
@@ -105,7 +104,7 @@ def unwind(bay: Bay) -> None:
     record = bay.record
     bay.parts.store.update_bay(record.id, phase="destroying")
     if not record.adopted:
-        remove_worktree(bay.repository, Path(record.worktree))
+        remove_worktree(bay.repository, Path(record.worktree), force=True)
         if record.branch and record.created_branch:
             delete_branch(bay.repository, record.branch, created_branch=True)
     bay.parts.scrub.forget(record.id)
@@ -119,31 +118,32 @@ def _fill(bay: Bay, start: str | None, job: Job) -> None:
     if record.adopted:
         created = adopt_worktree(repository, path)
     else:
-        created = create_worktree(repository, path=path, branch=record.branch or record.name, start=start)
+        branch = record.branch or record.name
+        created = create_worktree(repository, path=path, branch=branch, start=start, job=job)
     bay.update(
         branch=created.branch,
         created_branch=created.created_branch and record.created_branch,
         base_commit=created.base_commit,
         git_dir=str(created.git_dir),
-        submodules={path: str(git_dir) for path, git_dir in created.submodules.items()},
+        submodules={inner: str(git_dir) for inner, git_dir in created.submodules.items()},
         warnings=[*record.warnings, *created.warnings],
     )
     job.check()
     main = repository.main_worktree
     if main is not None and not record.adopted:
-        copied = copy_includes(main, path)
+        copied = copy_includes(main, path, git_dir=repository.common_dir)
         bay.update(includes=copied)
-        bay.parts.scrub.add_includes(record.id, read_includes(path, copied), repository, path)
+        bay.know_includes()
 
 
 def _project(repository: Repository) -> str:
     """The project's name, from the manifest of the caller's checkout, else the main one."""
-    own = load(repository.toplevel, missing_ok=True)
-    if own is None and repository.main_worktree is not None:
-        own = load(repository.main_worktree)
-    if own is None:
-        own = load(repository.toplevel)
-    return own.require().project
+    try:
+        return load(repository.toplevel).require().project
+    except DevbayError as error:
+        if error.code != "no_manifest" or repository.main_worktree is None:
+            raise
+    return load(repository.main_worktree).require().project
 
 
 def _place(

@@ -80,10 +80,12 @@ def destroy(bay: Bay, *, force: bool, job: Job) -> DestroyAnswer:
         removed += bay.runtime.teardown(bay.ref, job)
     trash = None
     if not record.adopted:
-        if not found.gone and found.trashed:
-            trash = to_trash(bay.parts.home.trash, record.id, worktree, found.trashed)
+        if not found.gone and (found.trashed or found.blockers):
+            trash = to_trash(
+                bay.parts.home.trash, record.id, worktree, found.trashed, git_dir=Path(record.git_dir)
+            )
         job.progress("removing the worktree")
-        if remove_worktree(bay.repository, worktree):
+        if remove_worktree(bay.repository, worktree, force=force):
             removed.append(f"worktree {worktree}")
         if record.branch and delete_branch(
             bay.repository, record.branch, created_branch=record.created_branch

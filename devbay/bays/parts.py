@@ -14,23 +14,26 @@ from typing import Literal
 
 from devbay.bays.health import HealthMemory
 from devbay.bays.locks import BayLocks
+from devbay.bays.manifests import Manifests
 from devbay.bays.specs import Surroundings
 from devbay.errors import DevbayError
 from devbay.home import Home
 from devbay.jobs import Job
-from devbay.manifest import Capability, Loaded, Manifest, capabilities, load
+from devbay.manifest import Capability, Loaded, Manifest, capabilities
 from devbay.runtimes.base import BayRef, Runtime
 from devbay.runtimes.pool import RuntimePool
 from devbay.security.approvals import pending
-from devbay.security.scrub import ScrubSets
+from devbay.security.scrub_set import include_secrets
+from devbay.security.scrubbers import Scrubbers
 from devbay.security.secrets import SecretSource
-from devbay.sites.hosts import Route, SiteAddresses
+from devbay.sites.hosts import Route, SiteAddresses, suffixes_from_config
 from devbay.sites.ports import PortRegistry
 from devbay.sites.routes import Proxy
 from devbay.sites.subnets import SubnetRegistry
 from devbay.store import BayRecord, Store
 from devbay.works import Work
-from devbay.worktrees import Repository, git_env, git_mounts
+from devbay.worktrees import Repository, git_env, git_mounts, read_includes
+from devbay.worktrees.git import Git
 
 
 def now() -> str:
@@ -53,7 +56,8 @@ class Parts:
     ports: PortRegistry
     subnets: SubnetRegistry
     runtimes: RuntimePool
-    scrub: ScrubSets
+    scrub: Scrubbers
+    manifests: Manifests = field(default_factory=Manifests)
     locks: BayLocks = field(default_factory=BayLocks)
     health: HealthMemory = field(default_factory=HealthMemory)
     works: dict[str, Work[None]] = field(default_factory=dict)
@@ -96,13 +100,13 @@ class Bay:
     def loaded(self) -> Loaded:
         """The bay's own manifest; without one the main checkout's (`inherited`)."""
         worktree = Path(self.record.worktree)
-        own = load(worktree, missing_ok=True)
-        if own is not None:
-            return own
-        main = self.repository.main_worktree
-        if main is None or main == worktree:
-            return load(worktree)
-        return load(main)
+        try:
+            return self.parts.manifests.load(worktree)
+        except DevbayError as error:
+            main = self.repository.main_worktree
+            if error.code != "no_manifest" or main is None or main == worktree:
+                raise
+            return self.parts.manifests.load(main)
 
     @cached_property
     def inherited(self) -> bool:
@@ -143,7 +147,9 @@ class Bay:
     @property
     def routes(self) -> list[Route]:
         """The routes of every service with a host port."""
-        return self.addresses.routes(self.record.name, self.manifest.services, self.parts.proxy.suffixes)
+        return self.addresses.routes(
+            self.record.name, self.manifest.services, suffixes_from_config(self.parts.home.config)
+        )
 
     @cached_property
     def pending(self) -> list[Capability]:
@@ -193,15 +199,28 @@ class Bay:
 
     @cached_property
     def _secrets(self) -> SecretSource:
-        return SecretSource(self.parts.home.config, self.env, self.parts.home.config_dir)
+        return SecretSource(self.parts.home.config, self.env)
 
     def _secret(self, ref: str) -> str:
-        value = self._secrets.get(ref)
+        value = self._secrets(ref)
         self.parts.scrub.add(self.record.id, {ref: value})
         return value
 
     def scrub(self, text: str) -> str:
+        """The text without any secret of the bay."""
         return self.parts.scrub.text(self.record.id, text)
+
+    def know_includes(self) -> None:
+        """Have the secrets in the bay's include files scrubbed (decision 21)."""
+        worktree, git_dir = Path(self.record.worktree), Path(self.record.git_dir)
+        git = Git(git_dir, worktree)
+
+        def tracked(value: str) -> bool:
+            return "\n" not in value and git.run("grep", "--cached", "-qF", "-e", value).code == 0
+
+        own = {self.record.name, self.record.project, self.record.site, f"{self.record.site}.localhost"}
+        pairs = read_includes(worktree, self.record.includes)
+        self.parts.scrub.add(self.record.id, include_secrets(pairs, tracked, own))
 
     def scrub_error(self, error: DevbayError) -> DevbayError:
         """The same error with every known secret of the bay removed from what it says."""

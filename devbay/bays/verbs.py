@@ -13,7 +13,7 @@ from devbay.answers import BayInfo, BayList, DestroyAnswer, UrlAnswer
 from devbay.bays.boot import Boot
 from devbay.bays.create import Request, build, reserve, unwind
 from devbay.bays.destroy import destroy, dry_run, examine, refused
-from devbay.bays.find import find_bay, find_repository
+from devbay.bays.find import Discovery, find_bay
 from devbay.bays.info import Seen, bay_info
 from devbay.bays.parts import Bay, Parts, now
 from devbay.bays.watch import Watch
@@ -44,6 +44,7 @@ class Bays:
 
     def __init__(self, parts: Parts, cancel_runs: CancelRuns) -> None:
         self.parts = parts
+        self.discovery = Discovery(parts.store)
         self.watch = Watch(parts.home.id, parts.health.forget)
         self._cancel_runs = cancel_runs
         self._failures: dict[tuple[str, str], DevbayError] = {}
@@ -51,13 +52,13 @@ class Bays:
     # -- finding -----------------------------------------------------------------------------------
 
     def repository(self, caller: Caller, repo: str | None) -> Repository:
-        return find_repository(caller.cwd, repo)
+        return self.discovery.find(caller.cwd, repo)
 
     def open(self, caller: Caller, bay: str, repo: str | None) -> Bay:
         """The bay a caller means; outside any repository names are looked up in all of them."""
         repository_id: str | None = None
         try:
-            repository_id = find_repository(caller.cwd, repo).id
+            repository_id = self.repository(caller, repo).id
         except DevbayError:
             if repo is not None:
                 raise
@@ -195,7 +196,7 @@ class Bays:
 
     # -- reading -----------------------------------------------------------------------------------------
 
-    def list(self, caller: Caller, *, repo: str | None, everywhere: bool) -> BayList:
+    def list_bays(self, caller: Caller, *, repo: str | None, everywhere: bool) -> BayList:
         """The bays of the caller's repository, or all (also when the caller stands in no repository)."""
         repository_id = None
         if not everywhere:
@@ -295,6 +296,9 @@ class Bays:
             public_url=bay.addresses.public_url(name),
             note="url: for code on this machine; public_url: for a browser",
         )
+
+    def long_running(self, bay: Bay) -> list[str]:
+        return [name for name, service in bay.manifest.services.items() if service.kind == "service"]
 
     def touch(self, bay: Bay) -> None:
         """Remember that the bay was used."""

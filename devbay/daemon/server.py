@@ -84,7 +84,10 @@ class Connection:
 
     async def send(self, message: dict[str, Any]) -> None:
         """Write one message; a peer that is gone is noticed by the reader, not here."""
-        data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+        try:
+            data = json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+        except UnicodeEncodeError:  # a lone surrogate, from output that was no text
+            data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
         async with self._write_lock:
             try:
                 await self._stream.send(data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -56,10 +56,12 @@ def judge(
     argv: Sequence[str] = (),
     root: Path,
     cwd: str | None = None,
+    mounts: Mapping[str, Path] | None = None,
 ) -> Judged:
     """Judge a run that is over. log: the file of what was printed (it may be missing). root: the worktree.
 
-    cwd: the folder the command ran in, as its container named it. Nothing about a report raises.
+    cwd: the folder the command ran in, as its container named it. mounts: further container paths at which
+    folders of the worktree are mounted. Nothing about a report raises.
     """
     declared = report.declared
     reports = []
@@ -70,7 +72,7 @@ def judge(
         ending,
         reports=reports,
         output=output,
-        mapper=PathMapper.of_run(root, cwd),
+        mapper=PathMapper.of_run(root, cwd, mounts),
         declared=declared is not None or report.auto,
         format=declared.format if declared is not None else "auto",
         argv=argv,

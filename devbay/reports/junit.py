@@ -23,11 +23,13 @@ commands: frozenset[str] = frozenset()
 
 _PROBLEMS = frozenset({"failure", "error"})
 _OUTPUTS = frozenset({"system-out", "system-err"})
-_START = re.compile(rb"<(?:\w+:)?test(suites?|case)[\s>/]")
+_START = re.compile(
+    rb"^[^<\n]{0,3}(?:<[?!][^>]{0,300}>\s*)*(?:\]>\s*)?<(?:\w+:)?test(?:suites?|case)[\s>/]", re.MULTILINE
+)
 
 
 def sniff(head: bytes) -> bool:
-    """Whether there is an element of JUnit's in the bytes (of any text encoding)."""
+    """Whether a line starts with an element of JUnit's (in any text encoding)."""
     return _START.search(head.replace(b"\0", b"")) is not None
 
 

@@ -118,7 +118,8 @@ class Case:
         classname = self.classname
         if classname in ("", "test", self.name) or self.name.startswith(classname + " "):
             classname = ""
-        return classname or self.suite or None
+        suite = "" if self.suite == "undefined" else self.suite  # jest-junit, of a test outside `describe`
+        return classname or suite or None
 
     def own(self) -> tuple[str, ...]:
         """Spellings of the file that holds the test, most reliable first."""

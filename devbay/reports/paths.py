@@ -102,12 +102,12 @@ class PathMapper:
         self.own = lru_cache(maxsize=20_000)(self._own)
 
     @classmethod
-    def of_run(cls, root: Path, cwd: str | None) -> PathMapper:
+    def of_run(cls, root: Path, cwd: str | None, further: Mapping[str, Path] | None = None) -> PathMapper:
         """A mapper for a run in a bay. cwd: absolute, as the container saw it; None if it is not known.
 
         The worktree is at its own path and at `/workspace` (decision 2); a built image may hold a copy.
         """
-        mounts = {WORKSPACE: root}
+        mounts: dict[str, str | Path] = {WORKSPACE: root, **(further or {})}
         for top in (str(root), os.path.realpath(root), WORKSPACE):
             if cwd and f"{cwd}/".startswith(f"{top}/"):
                 return cls(root, cwd[len(top) :].strip("/"), mounts)

@@ -13,7 +13,17 @@ from dataclasses import dataclass, field
 from devbay.answers import Counts
 from devbay.reports.plain import plain
 from devbay.reports.pytest_blocks import Block, describe, run_problem
-from devbay.reports.records import MAX_FAILURES, MAX_TESTS, Found, Outcome, Parsed, Stop, TestCase, count
+from devbay.reports.records import (
+    MAX_FAILURES,
+    MAX_TESTS,
+    Found,
+    Outcome,
+    Parsed,
+    Stop,
+    TestCase,
+    add_counts,
+    count,
+)
 from devbay.reports.source import Source
 
 name = "pytest"
@@ -33,7 +43,9 @@ _VERBOSE = re.compile(rf"^(?P<node>\S+?::.+?) (?P<word>{_WORDS})\b.*$")
 _WORKER = re.compile(rf"^\[gw\d+\] (?:\[ *\d+%\] )?(?P<word>{_WORDS}) (?P<node>\S+::.+?)\s*$")
 _STARTED = re.compile(r"^(?P<node>[^\s:]+\.py::\S.*?)(?:\s|$)")
 _LATE_WORD = re.compile(rf"^(?:.*\s)?(?P<word>{_WORDS})(?: \(.*\))?(?: +\[ *\d+%\])?$")
-_PROGRESS = re.compile(r"^(?:\S+\.py )?(?P<marks>[.FEsxXRuU,-]+) *(?P<percent>\[ *(\d+)%\]|\[\d+/\d+\])?$")
+_PROGRESS = re.compile(
+    r"^(?:\S+\.py )?(?P<marks>[.FEsxXRuU,-]+) *(?P<percent>\[ *(\d+)%\]|\[ *(\d+)/(\d+)\])?$"
+)
 _SHORT = re.compile(
     r"^(?P<word>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS|SUBFAILED|SUBFAIL)(?P<sub>[\[(].*?)?"
     r" (?P<node>\S+?\.\w+(?:::.+?)?)(?: - (?P<text>.*))?$"
@@ -117,6 +129,7 @@ class _Reader:
     percent: int = 0
     counts: Counts | None = None
     ended: bool = False
+    going: bool = False
     bang: str = ""
     run_lines: list[str] = field(default_factory=list)
     collecting_run: bool = False
@@ -125,9 +138,10 @@ class _Reader:
         if self._run_level(line):
             return
         if summary := _SUMMARY.match(line):
-            self.counts, self.ended, self.section = _counts(summary["counts"]), True, ""
+            self._summary(_counts(summary["counts"]))
         elif section := _SECTION.match(line):
             self.section = section["title"]
+            self.going = self.going or self.section == "test session starts"
         elif bang := _BANG.match(line):
             self.bang = bang["text"]
         elif self.section == "short test summary info":
@@ -136,6 +150,12 @@ class _Reader:
             self._block(line)
         elif self.section in ("", "test session starts"):
             self._progress(line)
+
+    def _summary(self, counts: Counts) -> None:
+        """The last line of a session; a command may have run several, one after the other."""
+        again = self.ended and self.going
+        self.counts = add_counts([self.counts, counts]) if again else counts
+        self.ended, self.going, self.section = True, False, ""
 
     def _run_level(self, line: str) -> bool:
         """Lines about the whole run: crashes, internal and usage errors, a conftest that does not load."""
@@ -171,7 +191,9 @@ class _Reader:
         elif match := _PROGRESS.match(line):
             if match["percent"] or set(match["marks"]) - set("-,."):
                 self.marks.update(match["marks"])
-            self.percent = int(match[3]) if match[3] else self.percent
+            if match["percent"]:
+                self.percent = int(match[3]) if match[3] else 100 * int(match[4]) // max(1, int(match[5]))
+            self.going = True
 
     def _outcome(self, node: str, word: str) -> None:
         if word.startswith("SUB"):

@@ -179,8 +179,8 @@ class Runtime(Protocol):
 
     def remove_network(self, bay: BayRef) -> None: ...
 
-    def networks_in_use(self) -> list[str]:
-        """Every subnet (CIDR) that the engine's networks and the host's routes use."""
+    def networks_in_use(self, bay: BayRef) -> list[str]:
+        """Every subnet (CIDR) that networks other than the bay's own use."""
 
     def detach(self, bay: BayRef) -> None:
         """Take the bay's stopped containers off its network; `start` puts them on again."""

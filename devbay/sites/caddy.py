@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from devbay.errors import WORK_FAILED, DevbayError
-from devbay.home import Home, private_dir
+from devbay.home import Home, private_dir, write_private
 from devbay.processes import with_arguments
 
 START_S = 10.0
@@ -197,11 +197,3 @@ def locked(path: Path) -> Iterator[None]:
     with path.open("ab") as file:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX)
         yield
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file of mode 0600 that is either the old or the new one, whenever this process dies."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    draft.touch(mode=0o600)
-    draft.write_text(text)
-    draft.replace(path)

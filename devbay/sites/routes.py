@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from devbay.errors import WORK_FAILED, DevbayError
-from devbay.home import Home
+from devbay.home import Home, write_private
 from devbay.sites import caddy_config, hosts, pages
-from devbay.sites.caddy import Caddy, locked, write_private
+from devbay.sites.caddy import Caddy, locked
 from devbay.sites.caddy_config import Frame, Json
 from devbay.sites.holders import port_holder
 from devbay.sites.hosts import Route
@@ -70,6 +70,10 @@ class Proxy:
         with locked(self._lock):
             self._want({**self.sites, site: list(routes)})
             self._converge()
+
+    def serves(self, site: str, routes: Sequence[Route]) -> bool:
+        """Whether these routes are wanted for the site already and Caddy is there; asks it nothing."""
+        return self.sites.get(site) == list(routes) and self._caddy.alive
 
     def withdraw(self, site: str) -> None:
         """Serve the site no longer; does not start a proxy for it."""

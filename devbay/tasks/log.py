@@ -15,7 +15,7 @@ class StreamScrubber(Protocol):
 
     def feed(self, chunk: bytes) -> bytes: ...
 
-    def flush(self) -> bytes: ...
+    def close(self) -> bytes: ...
 
 
 class RunLog:
@@ -35,7 +35,7 @@ class RunLog:
 
     def close(self) -> None:
         with self._lock:
-            self._store(self._scrubber.flush())
+            self._store(self._scrubber.close())
             self._file.close()
 
     @property

@@ -15,7 +15,8 @@ from devbay.bays.specs import task_spec
 from devbay.errors import Cancelled, DevbayError
 from devbay.jobs import Job
 from devbay.manifest import Report, Task
-from devbay.reports import Ending, RunReport, judge
+from devbay.reports import Judged, RunReport, judge
+from devbay.reports.records import TestCase
 from devbay.runtimes.base import Exit, ServiceSpec
 from devbay.tasks.artifacts import ReportPlace, digests, ensure_parent, report_place
 from devbay.tasks.log import RunLog
@@ -44,6 +45,7 @@ class Run:
     folder: Path
     started_services: list[str] = field(default_factory=list)
     tree: Tree | None = None
+    tests: tuple[TestCase, ...] = ()
 
     @property
     def run_dir(self) -> Path:
@@ -126,7 +128,6 @@ def perform(run: Run, job: Job) -> RunResult:
     if place is not None and place.in_worktree:
         ensure_parent(place)
     before_report = place.mark() if place is not None else None
-    started = time.time()
     clock = time.monotonic()
     log = RunLog(run.log_path, bay.parts.scrub.stream(bay.record.id))
     try:
@@ -157,26 +158,29 @@ def perform(run: Run, job: Job) -> RunResult:
         log.close()
     duration = _ms(clock)
     job = Job()  # reading the results is not cancelled: what was printed is still wanted
+    judged = _judge(run, task, spec, place, place is None or place.mark() != before_report, ended)
+    _remember_files(run, untracked_before)
+    run.tests = judged.tests
+    return run.base(exit_code=ended.code, duration_ms=duration, **judged.fields)
+
+
+def _judge(
+    run: Run, task: Task, spec: ServiceSpec, place: ReportPlace | None, fresh: bool, ended: Exit
+) -> Judged:
+    """Read the report and the output, and judge the run by both."""
+    worktree = Path(run.bay.record.worktree)
     report = RunReport(
         declared=task.report if isinstance(task.report, Report) else None,
         path=place.path if place else None,
         beneath=place.base if place else None,
-        fresh=place is None or place.mark() != before_report,
-        started_at=started,
+        fresh=fresh,
+        auto=task.report == "auto",
     )
-    ending = Ending(ended.code, ended.timed_out, ended.oom_killed, ended.cancelled)
-    judged = judge(
-        ending,
-        report,
-        log=run.log_path,
-        argv=spec.command or (),
-        root=Path(bay.record.worktree),
-        cwd=spec.workdir,
-    )
-    _remember_files(run, untracked_before)
-    return run.base("error").model_copy(
-        update={**judged.fields, "exit_code": ended.code, "duration_ms": duration, "tree": run.tree}
-    )
+    mounts = {m.target: Path(m.source) for m in spec.mounts if Path(m.source).is_relative_to(worktree)}
+    return judge(
+        ended, report, log=run.log_path, argv=spec.command or (), root=worktree,
+        cwd=spec.workdir or str(worktree), mounts=mounts,
+    )  # fmt: skip
 
 
 def _place(task: Task, run: Run) -> ReportPlace | None:
@@ -219,7 +223,8 @@ def _remember_files(run: Run, before: set[str]) -> None:
 
 
 def _why(outcome: Outcome) -> tuple[list[str], list[str]]:
-    reasons, logs = [], []
+    reasons: list[str] = []
+    logs: list[str] = []
     for step, error in outcome.failed.items():
         reasons.append(f"{step.rpartition(':')[2]}: {error.message}")
         logs += error.data.get("logs") or []

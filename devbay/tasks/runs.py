@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 import secrets
@@ -17,6 +18,7 @@ from devbay.errors import Cancelled, DevbayError
 from devbay.jobs import Job
 from devbay.manifest import Report
 from devbay.reports import present
+from devbay.reports.records import TestCase
 from devbay.runtimes.base import Runtime
 from devbay.store import BayRecord, RunRecord
 from devbay.tasks.log import RunLog
@@ -27,6 +29,8 @@ from devbay.works import Work
 logger = logging.getLogger(__name__)
 OpenRecord = Callable[[BayRecord], Bay]
 GOING = ("queued", "running")
+MAX_TESTS = 5000
+"""Tests kept of one run."""
 
 
 class Runs:
@@ -87,10 +91,21 @@ class Runs:
             return self._going(run)
         return present(RunResult.model_validate(record.result), failures_from)
 
-    def full_result(self, run: str) -> RunResult | None:
-        """Everything a finished run found, ungrouped and uncut; None while it is going."""
+    def full_result(self, run: str) -> tuple[RunResult, list[TestCase]]:
+        """Everything a finished run found, ungrouped and uncut, and its tests; raises `unknown_run`."""
         record = self.parts.store.run(run)
-        return RunResult.model_validate(record.result) if record and record.result else None
+        if record is None or record.result is None:
+            raise DevbayError("unknown_run", f"there is no finished run {run[:80]!r}", next="bay_run_result")
+        tests = [TestCase(**test) for test in record.details.get("tests", [])]
+        return RunResult.model_validate(record.result), tests
+
+    def cancel(self, run: str) -> bool:
+        """Cancel a run that is going; False if it is not."""
+        work = self._works.get(run)
+        if work is None or work.finished:
+            return False
+        work.job.cancel()
+        return True
 
     def cancel_bay(self, bay_id: str) -> None:
         """Cancel every run that is going in a bay."""
@@ -155,8 +170,13 @@ class Runs:
         return None
 
     def _finish(self, run: Run, result: RunResult) -> None:
+        tests = [dataclasses.asdict(test) for test in run.tests[:MAX_TESTS]]
         self.parts.store.update_run(
-            run.request.id, status=result.status, finished_at=now(), result=result.as_json()
+            run.request.id,
+            status=result.status,
+            finished_at=now(),
+            result=result.as_json(),
+            details={"tests": tests},
         )
 
     def _going(self, run: str) -> RunResult:

@@ -79,7 +79,7 @@ def tools(core: Any) -> list[Tool[Any, Any]]:
         )  # fmt: skip
 
     def list_(call: Call, given: BayListArguments) -> BayList:
-        return core.bays.list(core.caller(call), repo=given.repo, everywhere=given.all)  # type: ignore[no-any-return]
+        return core.bays.list_bays(core.caller(call), repo=given.repo, everywhere=given.all)  # type: ignore[no-any-return]
 
     def status(call: Call, given: BayStatusArguments) -> BayInfo:
         caller = core.caller(call)

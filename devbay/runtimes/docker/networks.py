@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,7 +78,7 @@ def remove(engine: Engine, network: str) -> None:
                 raise
         found = inspect(engine, network)
         for container in found.containers if found else ():
-            _disconnect(engine, network, container)
+            disconnect(engine, network, container)
 
 
 def inspect(engine: Engine, network: str) -> Network | None:
@@ -104,7 +104,18 @@ def subnets(engine: Engine, *, besides: str = "") -> list[str]:
     return [cidr for network in networks if network.name != besides for cidr in network.subnets]
 
 
-def _disconnect(engine: Engine, network: str, container: str) -> None:
+def connect(engine: Engine, network: str, container: str, *, aliases: Iterable[str]) -> None:
+    """Put a container on the network under these names; one that is on it is fine."""
+    body = {"Container": container, "EndpointConfig": {"Aliases": list(aliases)}}
+    try:
+        engine.call("POST", f"/networks/{network}/connect", body=body, doing="join the network")
+    except DevbayError as error:
+        if "already exists in network" not in error.message:
+            raise
+
+
+def disconnect(engine: Engine, network: str, container: str) -> None:
+    """Take a container off the network; one that is not on it is fine."""
     try:
         engine.call("POST", f"/networks/{network}/disconnect", body={"Container": container, "Force": True})
     except DevbayError as error:

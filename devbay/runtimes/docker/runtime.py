@@ -9,7 +9,8 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from functools import partial
+from pathlib import Path
 
 from devbay.errors import WORK_FAILED, DevbayError
 from devbay.jobs import Job
@@ -23,10 +24,11 @@ from devbay.runtimes.base import (
     ServiceSpec,
     Sink,
 )
-from devbay.runtimes.docker import archives, containers, logs, networks, volumes
+from devbay.runtimes.docker import archives, bayvolumes, containers, logs, networks, volumes
 from devbay.runtimes.docker.archives import Entry
+from devbay.runtimes.docker.bayvolumes import BayVolumes
 from devbay.runtimes.docker.buildcontext import context_digest, read_context
-from devbay.runtimes.docker.builds import build_tag, ensure_built
+from devbay.runtimes.docker.builds import build_tag, built_images, ensure_built
 from devbay.runtimes.docker.containers import Container
 from devbay.runtimes.docker.contexts import client_argv
 from devbay.runtimes.docker.engine import Engine
@@ -36,7 +38,7 @@ from devbay.runtimes.docker.install import Installer
 from devbay.runtimes.docker.outbound import Outbound
 from devbay.runtimes.docker.specs import ContainerSpec
 from devbay.runtimes.docker.targets import ContainerTarget
-from devbay.runtimes.docker.templates import read_inputs
+from devbay.runtimes.docker.templates import Template, read_inputs
 from devbay.runtimes.docker.users import Accounts, Identity, identity, make_mount_points
 from devbay.runtimes.probes import probe_once, wait_healthy
 
@@ -58,6 +60,20 @@ class Host:
     env: Mapping[str, str]
 
 
+class _State:
+    """What all callers of one engine share."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.accounts: dict[str, Accounts] = {}
+        self.images: dict[str, ImageInfo] = {}
+        self.visible: set[Path] = set()
+        self.created: dict[tuple[str, str], str] = {}
+        self.templates: dict[tuple[str, str], tuple[str, Template]] = {}
+        self.watcher: Watcher | None = None
+        self.following = False
+
+
 class DockerRuntime:
     """Bays on one Docker engine. `devbay.runtimes.base.Runtime` documents every method."""
 
@@ -67,12 +83,8 @@ class DockerRuntime:
         self.engine = engine
         self._installer = installer
         self._host = host
-        self._lock = threading.Lock()
-        self._accounts: dict[str, Accounts] = {}
-        self._images: dict[str, ImageInfo] = {}
-        self._shared: set[Path] = set()
-        self._watcher: Watcher | None = None
-        self.following = False
+        self._state = _State()
+        self._volumes = BayVolumes(engine)
         self.key = hashlib.sha256(json.dumps(engine.endpoint.to_json(), sort_keys=True).encode()).hexdigest()
 
     def for_caller(self, env: Mapping[str, str]) -> DockerRuntime:
@@ -81,13 +93,17 @@ class DockerRuntime:
         twin.__dict__ = self.__dict__ | {"_host": dataclasses.replace(self._host, env=env)}
         return twin
 
+    @property
+    def following(self) -> bool:
+        return self._state.following
+
     # -- the engine ------------------------------------------------------------------------------------
 
     def check(self) -> None:
         self.engine.check()
 
-    def networks_in_use(self) -> list[str]:
-        return [taken.cidr for taken in networks.taken(self.engine) if taken.by.startswith("network ")]
+    def networks_in_use(self, bay: BayRef) -> list[str]:
+        return networks.subnets(self.engine, besides=_network(bay))
 
     # -- observing -------------------------------------------------------------------------------------
 
@@ -104,28 +120,28 @@ class DockerRuntime:
         return {bay: _observed(found, network=True) for bay, found in by_bay.items()}
 
     def follow(self, home: str, on_event: Callable[[str, str], None]) -> None:
-        with self._lock:
-            if self._watcher is not None:
+        with self._state.lock:
+            if self._state.watcher is not None:
                 return
 
             def happened(event: Event) -> None:
                 on_event(event.bay, event.service)
 
             def opened() -> None:
-                self.following = True
+                self._state.following = True
                 on_event("", "")
 
             def lost(error: DevbayError) -> None:
-                self.following = False
+                self._state.following = False
                 on_event("", "")
 
-            self._watcher = Watcher(self.engine, home, happened, opened, lost)
-            self._watcher.start()
+            self._state.watcher = Watcher(self.engine, home, happened, opened, lost)
+            self._state.watcher.start()
 
     def close(self) -> None:
         """Stop following events and let the engine's connections go."""
-        if self._watcher is not None:
-            self._watcher.close()
+        if self._state.watcher is not None:
+            self._state.watcher.close()
         self.engine.close()
 
     # -- networks --------------------------------------------------------------------------------------
@@ -168,48 +184,49 @@ class DockerRuntime:
         else:
             assert spec.image is not None
             image = ensure_pulled(self.engine, spec.image, spec.platform, self._host.env, job)
-        self._images[image.id] = image
+        self._state.images[image.id] = image
         return image.id
 
     def ensure_installed(self, spec: ServiceSpec, image: str, job: Job) -> str:
         info = self._image(image)
-        return self._installer.ensure(
-            self.engine, spec, info, self._identity(spec, info), self._host.outbound, job
-        ).image
+        template = self._installer.ensure(spec, info, self._identity(spec, info), job)
+        self._state.templates[spec.bay.id, spec.name] = (image, template)
+        return template.image
 
     def ensure_volumes(self, spec: ServiceSpec, image: str, job: Job) -> None:
+        template = None
+        if spec.install:
+            _, template = self._state.templates[spec.bay.id, spec.name]
         info = self._image(image)
-        labels = {**spec.bay.labels(spec.name)}
-        forked = self._installer.fork_volumes(self.engine, spec, info, job) if spec.install else {}
-        for path, name in self._volumes(spec, info).items():
-            if path not in forked:
-                volumes.ensure(self.engine, name, labels)
-        for name in self._caches(spec).values():
-            volumes.ensure(self.engine, name, _without_bay(labels))
+        self._volumes.ensure(spec, info, self._identity(spec, info), template, job)
+        if template is not None:
+            keep = self._installer.holder(spec, template.key)
+            self._installer.store.release_templates(spec.bay.id, service=spec.name, keep=keep)
 
     # -- containers --------------------------------------------------------------------------------------
 
     def create(self, spec: ServiceSpec, image: str, job: Job) -> str:
         name = f"{spec.bay.prefix}-{spec.name}"
         labels = {**spec.labels, **spec.bay.labels(spec.name), CONFIG: spec.config_hash}
-        made = self._make(
-            self._container_spec(
-                spec,
-                image,
-                name=name,
-                labels=labels,
-                ports={inner: outer for inner, outer in spec.ports.values()},
-                restart=spec.restart,
-                aliases=(spec.name,),
-            ),
+        wanted = self._container_spec(
             spec,
+            image,
+            name=name,
+            labels=labels,
+            ports=dict(spec.ports.values()),
+            restart=spec.restart,
+            aliases=(spec.name,),
         )
+        made = self._make(wanted, spec)
+        self._state.created[spec.bay.id, spec.name] = made
         return made
 
     def start(self, bay: BayRef, service: str, job: Job) -> None:
-        container = self._container(bay, service)
-        networks.connect(self.engine, _network(bay), container.id, aliases=(service,))
-        containers.start(self.engine, container.id, doing=f"start {service}")
+        fresh = self._state.created.pop((bay.id, service), None)
+        container = fresh or self._container(bay, service).id
+        if fresh is None:  # it may have been taken off the network when the bay was cooled
+            networks.connect(self.engine, _network(bay), container, aliases=(service,))
+        containers.start(self.engine, container, doing=f"start {service}")
 
     def stop(self, bay: BayRef, service: str, *, timeout_s: float) -> None:
         for container in self._containers(bay, service):
@@ -349,19 +366,14 @@ class DockerRuntime:
     def teardown(self, bay: BayRef, job: Job) -> list[str]:
         labels = {HOME: bay.home, BAY: bay.id}
         removed = self.inventory(bay)
-        _at_once(
-            [lambda c=c: containers.remove(self.engine, c.id) for c in containers.find(self.engine, labels)]
-        )
-        found = volumes.find(self.engine, labels)
-        forks = [v for v in found if v.options.get("type") == "overlay"]
-        _at_once([lambda v=v: volumes.remove(self.engine, v.name) for v in forks])
-        rest = [v for v in found if v not in forks]
-        _at_once(
-            [
-                *(lambda v=v: volumes.remove(self.engine, v.name) for v in rest),
-                *(lambda n=n: networks.remove(self.engine, n.id) for n in networks.find(self.engine, labels)),
-            ]
-        )
+        found = containers.find(self.engine, labels)
+        _at_once([partial(containers.remove, self.engine, each.id) for each in found])
+        named = volumes.find(self.engine, labels)
+        forks = [each for each in named if each.options.get("type") == "overlay"]
+        _at_once([partial(volumes.remove, self.engine, each.name) for each in forks])
+        rest = [partial(volumes.remove, self.engine, each.name) for each in named if each not in forks]
+        nets = networks.find(self.engine, labels)
+        _at_once([*rest, *(partial(networks.remove, self.engine, each.id) for each in nets)])
         self._installer.release(bay.id)
         left = self.inventory(bay)
         if left:
@@ -383,6 +395,23 @@ class DockerRuntime:
         ]
         return {labels[BAY] for labels in found if BAY in labels}
 
+    def collect(self, home: str, job: Job, *, everything: bool) -> list[str]:
+        """Remove half-made templates; with `everything` also unused templates, caches and built images."""
+        removed = self._installer.gc(job, all=everything)
+        if not everything:
+            return removed
+        for image, tags in built_images(self.engine, home).items():
+            try:
+                for tag in tags:
+                    self.engine.call("DELETE", f"/images/{tag}", doing=f"remove {tag}")
+            except DevbayError as error:
+                if error.code == "engine_unreachable":
+                    raise
+                continue  # a container uses it
+            self._state.images.pop(image, None)
+            removed += [f"image {tag}" for tag in tags]
+        return removed
+
     # -- inside ----------------------------------------------------------------------------------------
 
     def _container_spec(
@@ -400,11 +429,7 @@ class DockerRuntime:
     ) -> ContainerSpec:
         info = self._image(image)
         who = self._identity(spec, info)
-        named = self._volumes(spec, info)
-        if who.home:
-            named[who.home] = f"{spec.bay.prefix}-home-{hashlib.sha256(who.home.encode()).hexdigest()[:6]}"
-            volumes.ensure(self.engine, named[who.home], spec.bay.labels())
-        caches = self._caches(spec)
+        named = bayvolumes.mounts(spec, info, who)
         mounts: list[BindMount] = []
         if spec.worktree is not None:
             mounts.append(BindMount(str(spec.worktree), str(spec.worktree)))
@@ -416,12 +441,13 @@ class DockerRuntime:
             socket = self.engine.endpoint.socket
             mounts.append(BindMount(str(socket) if socket else ENGINE_SOCKET, ENGINE_SOCKET))
         files = [Entry(path, "file", data, mode=0o644) for path, data in who.files().items()]
-        fresh = [*named, *caches]
         if who.uid is not None:
             uid, gid = who.uid, who.gid or 0
-            files += [Entry(path, "dir", mode=0o755, uid=uid, gid=gid) for path in who.owned(fresh)]
+            files += [
+                Entry(path, "dir", mode=0o755, uid=uid, gid=gid) for path in dict.fromkeys(who.owned(named))
+            ]
         if spec.worktree is not None:
-            targets = [*named, *caches, *(m.target for m in mounts), *spec.tmpfs]
+            targets = [*named, *(m.target for m in mounts), *spec.tmpfs]
             make_mount_points(spec.worktree, targets, self._host.uid, self._host.gid)
         return ContainerSpec(
             name=name,
@@ -432,7 +458,7 @@ class DockerRuntime:
             workdir=spec.workdir,
             user=who.user,
             binds=tuple(mounts),
-            volumes={**named, **caches},
+            volumes=named,
             tmpfs=spec.tmpfs,
             shm_size=spec.shm_size,
             limits=spec.limits,
@@ -458,51 +484,35 @@ class DockerRuntime:
                 raise
             containers.remove(self.engine, old.id)
             made = containers.create(self.engine, wanted)
-        if spec.worktree is not None and spec.worktree not in self._shared:
+        if spec.worktree is not None and spec.worktree not in self._state.visible:
             try:
                 archives.check_visible(self.engine, made, spec.worktree)
             except DevbayError:
                 containers.remove(self.engine, made)
                 raise
-            self._shared.add(spec.worktree)
+            self._state.visible.add(spec.worktree)
         return made
 
-    def _volumes(self, spec: ServiceSpec, image: ImageInfo) -> dict[str, str]:
-        """Path in the container to the name of the bay's volume for it: declared ones and the image's own."""
-        workdir = spec.workdir or image.workdir or "/"
-        bound = {m.target for m in spec.mounts}
-        paths = [str(PurePosixPath(workdir) / path) for path in spec.volumes]
-        paths += [path for path in image.volumes if path not in bound and path not in spec.tmpfs]
-        return {path: volume_name(spec.bay, spec.name, path) for path in dict.fromkeys(paths)}
-
-    def _caches(self, spec: ServiceSpec) -> dict[str, str]:
-        """Caches are shared by all bays of a repository, per path."""
-        owner = hashlib.sha256(f"{spec.bay.home}{spec.bay.repository}".encode()).hexdigest()[:8]
-        return {
-            path: f"devbay-{owner}-cache-{hashlib.sha256(path.encode()).hexdigest()[:8]}"
-            for path in spec.caches
-        }
-
     def _image(self, image: str) -> ImageInfo:
-        known = self._images.get(image) or find_image(self.engine, image)
+        known = self._state.images.get(image) or find_image(self.engine, image)
         if known is None:
             raise DevbayError(
                 "image_not_found", f"the image {image} is gone from the engine", exit_code=WORK_FAILED
             )
-        self._images[image] = known
+        self._state.images[image] = known
         return known
 
     def _identity(self, spec: ServiceSpec, image: ImageInfo) -> Identity:
         needed = spec.worktree is not None and spec.user is None
         accounts = self._image_accounts(image.id) if needed else Accounts()
-        owner = os.stat(spec.worktree) if spec.worktree is not None else None
+        owner = spec.worktree.stat() if spec.worktree is not None else None
         uid, gid = (owner.st_uid, owner.st_gid) if owner else (self._host.uid, self._host.gid)
         return identity(accounts, spec, self.engine.info().kind, uid, gid)
 
     def _image_accounts(self, image: str) -> Accounts:
         """The image's account files, read once per image through a container that is never started."""
-        with self._lock:
-            known = self._accounts.get(image)
+        with self._state.lock:
+            known = self._state.accounts.get(image)
         if known is not None:
             return known
         helper = containers.create(
@@ -521,8 +531,8 @@ class DockerRuntime:
             )
         finally:
             containers.remove(self.engine, helper)
-        with self._lock:
-            self._accounts[image] = found
+        with self._state.lock:
+            self._state.accounts[image] = found
         return found
 
     def _target(self, spec: ServiceSpec, container: Container) -> ContainerTarget:
@@ -546,21 +556,12 @@ class DockerRuntime:
         return found[0]
 
 
-def volume_name(bay: BayRef, service: str, path: str) -> str:
-    """The volume of one path of one service of one bay."""
-    return f"{bay.prefix}-{service}-{hashlib.sha256(path.encode()).hexdigest()[:8]}"
-
-
 def _network(bay: BayRef) -> str:
     return bay.prefix
 
 
 def _ours(labels: Mapping[str, str], bay: BayRef) -> bool:
     return labels.get(HOME) == bay.home and labels.get(BAY) == bay.id
-
-
-def _without_bay(labels: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in labels.items() if name not in (BAY, SERVICE)}
 
 
 def _observed(found: Sequence[Container], *, network: bool) -> ObservedBay:

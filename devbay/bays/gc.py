@@ -1,0 +1,47 @@
+"""Collecting what belongs to no bay: objects of unknown bays, old trash, run folders nobody remembers."""
+
+from __future__ import annotations
+
+import shutil
+
+from devbay.bays.parts import Parts
+from devbay.errors import DevbayError
+from devbay.jobs import Job
+from devbay.runtimes.base import BayRef
+from devbay.worktrees import sweep
+
+
+def collect(parts: Parts, env: dict[str, str], job: Job, *, everything: bool) -> list[str]:
+    """Remove leftovers on every engine that is known; with `everything` also caches and templates unused.
+
+    Never a bay or its data. Returns `<kind> <name>` of each. Raises `engine_unreachable` if the caller's
+    engine does not answer; engines of other bays that do not are skipped.
+    """
+    parts.runtimes.check(env)
+    removed = sweep_home(parts)
+    known = {record.id for record in parts.store.bays()}
+    for record in parts.store.bays():
+        parts.runtimes.for_bay(record.runtime, record.engine, env)
+    mine = parts.runtimes.choose(env)
+    for runtime in parts.runtimes.all():
+        try:
+            orphans = runtime.bays_with_objects(parts.home.id) - known
+            for bay in sorted(orphans):
+                removed += runtime.teardown(BayRef(bay, parts.home.id, "", "", ""), job)
+            removed += runtime.collect(parts.home.id, job, everything=everything)
+        except DevbayError:
+            if runtime.key == parts.runtimes.for_bay(*mine, env).key:
+                raise
+    return removed
+
+
+def sweep_home(parts: Parts) -> list[str]:
+    """Remove trash older than seven days, and folders of runs that the store does not know."""
+    removed = [f"trash {path.name}" for path in sweep(parts.home.trash)]
+    folder = parts.home.runs
+    known = {run.folder for run in parts.store.runs()}
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if str(path) not in known and path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+            removed.append(f"run folder {path.name}")
+    return removed

@@ -1,0 +1,283 @@
+"""`devbay demo`: a shop of its own, two bays of it side by side, and everything taken away again.
+
+It goes the way any client goes: tools over the daemon's socket, addresses through the proxy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import http.cookiejar
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from devbay.errors import WORK_FAILED, DevbayError
+from devbay.templates import template
+
+BAYS = ("spring-sale", "new-checkout")
+LIMIT_S = 600
+"""A bound for one wait; a first pull of the images on a slow line is the longest."""
+GIT = ("git", "-c", "user.name=devbay demo", "-c", "user.email=demo@devbay.invalid", "-c", "commit.gpgsign=false")  # fmt: skip
+
+
+class Caller(Protocol):
+    """What the demo needs of `devbay.client.Client`."""
+
+    def tool(self, name: str, arguments: Mapping[str, Any], on_progress: Any = None) -> dict[str, Any]: ...
+
+    def private(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]: ...
+
+
+Connect = Callable[[Path], contextlib.AbstractContextManager[Caller]]
+Say = Callable[[str], None]
+
+
+def run(connect: Connect, say: Say, *, progress: Any = None, keep: bool = False) -> dict[str, Any]:
+    """Show what devbay does; the summary, with `ok: true` if every step went as it must.
+
+    `connect(folder)` opens a connection to the daemon from a folder, `say` takes lines for a person.
+    Whatever was made is removed at the end, also after a failure, ctrl-c, SIGTERM and SIGHUP, unless `keep`.
+    Raises what made a step impossible (`engine_unreachable`, ...).
+    """
+    folder = Path(tempfile.mkdtemp(prefix="devbay-demo-")).resolve()
+    summary: dict[str, Any] = {"ok": False, "bays": []}
+    kept = False
+    with _ending_by_signal():
+        try:
+            shop = make_repository(folder / "shop")
+            with connect(shop) as client:
+                _show(client, shop, say, progress, summary)
+            kept = keep
+        finally:
+            if kept:
+                summary |= {"kept": True, "repository": str(shop)}
+            else:
+                with _deaf_to_ctrl_c(say):
+                    summary["left"] = remove(connect, folder)
+    if kept:
+        say(f"\nkept; look around in {shop}, then remove all of it:")
+        say(
+            f"  cd {shop} && devbay rm {BAYS[0]} --force; devbay rm {BAYS[1]} --force; cd / && rm -r {folder}"
+        )
+    else:
+        say("\nremoved both bays with their data, and the repository")
+    summary["ok"] = all(summary["checks"].values()) and not summary.get("left")
+    return summary
+
+
+def make_repository(folder: Path) -> Path:
+    """The shop as a git repository with one commit; raises `git_failed`."""
+    shutil.copytree(template("demo"), folder, ignore=shutil.ignore_patterns("__pycache__", ".pytest_cache"))
+    for words in (("init", "-q", "-b", "main"), ("add", "-A"), ("commit", "-q", "-m", "A small shop")):
+        try:
+            subprocess.run([*GIT, *words], cwd=folder, check=True, capture_output=True, text=True)
+        except FileNotFoundError as error:
+            raise DevbayError(
+                "no_git", "there is no `git` command", next="install git", exit_code=WORK_FAILED
+            ) from error
+        except subprocess.CalledProcessError as error:
+            raise DevbayError(
+                "git_failed", f"git {words[0]}: {error.stderr.strip()}", exit_code=WORK_FAILED
+            ) from error
+    return folder
+
+
+def remove(connect: Connect, folder: Path) -> list[str]:
+    """Destroy every bay of the demo's repository, collect, remove the folder; what could not be removed."""
+    left: list[str] = []
+    shop = folder / "shop"
+    if (shop / ".git").is_dir():
+        with connect(shop) as client:
+            for bay in client.tool("bay_list", {})["bays"]:
+                try:
+                    client.tool("bay_destroy", {"bay": bay["id"], "force": True})
+                except DevbayError as error:
+                    left.append(f"bay {bay['name']}: {error.message}")
+            if not left:
+                client.private("devbay/gc", {"all": True})
+    if not left:  # otherwise the bays are removed from there
+        shutil.rmtree(folder)
+    return left
+
+
+def _show(client: Caller, shop: Path, say: Say, progress: Any, summary: dict[str, Any]) -> None:
+    checks = summary["checks"] = dict[str, bool]()
+    say("one small shop (a web page, an API, Postgres), two branches, each running in a bay of its own\n")
+    bays = []
+    for name in BAYS:
+        began = time.monotonic()
+        info = _until(client, "bay_create", {"name": name}, "bay_status", "bay", "id", progress)
+        seconds = round(time.monotonic() - began, 1)
+        if info["state"] != "running":
+            raise DevbayError(
+                "demo_failed",
+                f"bay {name} is {info['state']}: {info.get('reason', '')}",
+                exit_code=WORK_FAILED,
+            )
+        bays.append(info)
+        summary["bays"].append({"name": name, "public_url": info["public_url"], "seconds": seconds})
+        say(f"  {name:<13} {info['public_url']:<46} up after {seconds} s")
+    first, second = bays
+
+    say(f"\na failing test as typed data: devbay run {BAYS[0]} unit")
+    unit = _until(client, "bay_run_task", {"bay": first["id"], "task": "unit"}, "bay_run_result", "run", "run", progress)  # fmt: skip
+    summary["unit"] = unit
+    failures = unit.get("failures", [])
+    say(f"  {_verdict(unit)}, no service was needed")
+    for failure in failures:
+        say(f"  {failure.get('file')}:{failure.get('line')}: {failure.get('message', '').splitlines()[0]}")
+    checks["typed_failure"] = (
+        unit["status"] == "failed"
+        and len(failures) == 1
+        and (failures[0].get("file"), failures[0].get("line")) == _failing_line(shop)
+        and "1350" in failures[0].get("message", "")
+    )
+
+    say(f"\na test that needs the database: devbay run {BAYS[1]} integration")
+    integration = _until(client, "bay_run_task", {"bay": second["id"], "task": "integration"}, "bay_run_result", "run", "run", progress)  # fmt: skip
+    summary["integration"] = integration
+    say(f"  {_verdict(integration)}")
+    checks["integration_passes"] = integration["status"] == "passed"
+
+    browser = Browser()
+    pages = [browser.get(bay["public_url"]) for bay in bays]
+    again = [browser.get(bay["public_url"]) for bay in bays]
+    visitors = [_word(page, "visitor") for page in pages]
+    say("\ntwo bays are two sites, also to a browser that visits both")
+    say(f"  {BAYS[0]} set the cookie visitor={visitors[0]}; {BAYS[1]} never saw it and set {visitors[1]}")
+    checks["cookies_apart"] = (
+        visitors[0] != visitors[1]
+        and [_word(page, "visits") for page in pages] == ["1", "1"]
+        and [_word(page, "visitor") for page in again] == visitors
+        and [_word(page, "visits") for page in again] == ["2", "2"]
+    )
+
+    browser.get(f"{first['public_url']}/buy", {"product": "2", "quantity": "1"})
+    orders = [int(_word(browser.get(bay["public_url"]), "orders")) for bay in bays]
+    say("\ntwo bays are two databases")
+    say(f"  bought a fender in {BAYS[0]}: {orders[0]} order there, {orders[1] or 'none'} in {BAYS[1]}")
+    checks["databases_apart"] = orders == [1, 0]
+    summary["orders"] = dict(zip(BAYS, orders, strict=True))
+
+
+def _until(
+    client: Caller, tool: str, arguments: dict[str, Any], then: str, field: str, key: str, progress: Any
+) -> dict[str, Any]:
+    """A tool's answer once the work is over: `then` is asked with `field` = the answer's `key`."""
+    deadline = time.monotonic() + LIMIT_S
+    answer = client.tool(tool, arguments, progress)
+    while answer.get("status") in ("queued", "running") or answer.get("state") in ("creating", "starting"):
+        if time.monotonic() > deadline:
+            raise DevbayError("demo_failed", f"{tool} was not over after {LIMIT_S} s", exit_code=WORK_FAILED)
+        time.sleep(0.2)
+        answer = client.tool(then, {field: answer[key], "wait_s": 45}, progress)
+    return answer
+
+
+def _verdict(result: Mapping[str, Any]) -> str:
+    counts = result.get("counts") or {}
+    numbers = ", ".join(
+        f"{counts[name]} {name}" for name in ("passed", "failed", "errors") if counts.get(name)
+    )
+    return f"{result['status']}: {numbers or result.get('reason', '')} in {result.get('duration_ms', 0) / 1000:.1f} s"
+
+
+def _failing_line(shop: Path) -> tuple[str, int]:
+    """Where the shop's one failing assertion stands."""
+    name = "tests/unit/test_prices.py"
+    lines = (shop / name).read_text().splitlines()
+    return name, next(number for number, line in enumerate(lines, 1) if "1350" in line)
+
+
+def _word(page: str, id: str) -> str:
+    found = re.search(rf'id="{id}">([^<]*)<', page)
+    if found is None:
+        raise DevbayError(
+            "demo_failed", f"the shop's page has no {id!r}: {page[:200]!r}", exit_code=WORK_FAILED
+        )
+    return found[1]
+
+
+class Browser:
+    """As much of a browser as the demo needs: one cookie jar, and every `*.localhost` is this machine.
+
+    Which cookie goes to which site is decided by `http.cookiejar`; most systems do not resolve
+    `*.localhost` outside of browsers, so connections go to the loopback address.
+    """
+
+    def __init__(self) -> None:
+        self._opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}),
+            _ToLoopback(),
+            urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()),
+        )
+
+    def get(self, url: str, form: Mapping[str, str] | None = None) -> str:
+        """The page, after redirects; with `form` it is posted. Raises `demo_failed`."""
+        body = urllib.parse.urlencode(form).encode() if form else None
+        try:
+            with self._opener.open(url, body, timeout=20) as answer:
+                return str(answer.read().decode())
+        except OSError as error:
+            raise DevbayError("demo_failed", f"{url}: {error}", exit_code=WORK_FAILED) from error
+
+
+class _LoopbackConnection(http.client.HTTPConnection):
+    def connect(self) -> None:
+        host, self.host = self.host, "127.0.0.1"
+        try:
+            super().connect()
+        finally:
+            self.host = host
+
+
+class _ToLoopback(urllib.request.HTTPHandler):
+    def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_LoopbackConnection, request)
+
+
+@contextlib.contextmanager
+def _ending_by_signal() -> Iterator[None]:
+    """SIGTERM and SIGHUP end the block as ctrl-c does, so that it is cleaned up."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = [(number, signal.signal(number, interrupt)) for number in (signal.SIGTERM, signal.SIGHUP)]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _deaf_to_ctrl_c(say: Say) -> Iterator[None]:
+    """Cleaning up is not interrupted half-way."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def answer(*_: object) -> None:
+        say("cleaning up; a moment")
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [(number, signal.signal(number, answer)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
