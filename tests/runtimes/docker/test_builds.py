@@ -1,0 +1,142 @@
+from pathlib import Path
+
+import pytest
+
+from devbay.errors import WORK_FAILED
+from devbay.runtimes.base import BayRef, BuildSpec, ServiceSpec
+from devbay.runtimes.docker.buildcontext import BuildContext
+from devbay.runtimes.docker.builds import (
+    BuildProgress,
+    build_argv,
+    build_failure,
+    build_tag,
+    client_env,
+)
+from devbay.runtimes.docker.contexts import Endpoint
+from devbay.runtimes.docker.outbound import Outbound
+
+SPEC = ServiceSpec(
+    bay=BayRef("b" * 8, "abcdef0123456789", "shop", "r1", "main"),
+    name="web",
+    kind="service",
+    build=BuildSpec(Path("/w"), target="dev", args={"A": "1"}),
+    platform="linux/arm64",
+    worktree=Path("/w"),
+)
+CONTEXT = BuildContext(Path("/w"), "Dockerfile", b"", "")
+
+STEP_FAILED = """\
+#8 [4/4] RUN make
+#8 0.144 no rule
+------
+ > [4/4] RUN make:
+0.144 make: *** no rule
+0.145 stop
+------
+Dockerfile:4
+--------------------
+   3 |     COPY . /x
+   4 | >>> RUN echo one; \\
+   5 | >>>   make
+   6 |
+--------------------
+ERROR: failed to solve: process "/bin/sh -c make" did not complete successfully: exit code: 2"""
+
+WRONG_FILE = """\
+#1 DONE 0.0s
+D3:2
+--------------------
+   1 |     FROM busybox:1.36
+   2 | >>> RUNN x
+--------------------
+ERROR: failed to solve: dockerfile parse error on line 2: unknown instruction: RUNN (did you mean RUN?)"""
+
+
+def argv(outbound=Outbound()):  # noqa: B008
+    endpoint = Endpoint("default", "unix:///e.sock", config_dir="/c")
+    return build_argv(endpoint, CONTEXT, Path("/t/Dockerfile"), "tag:1", SPEC, outbound)
+
+
+def pairs(found):
+    return list(zip(found, found[1:], strict=False))
+
+
+def test_the_tag_names_home_repository_service_and_content():
+    tag = build_tag(SPEC, "0123456789ab")
+    assert tag.startswith("devbay-abcdef01-")
+    assert tag.endswith("-web:0123456789ab")
+
+
+def test_the_client_is_pinned_to_the_engine_and_its_own_builder():
+    found = argv()
+    assert found[:7] == ["docker", "--config", "/c", "--host", "unix:///e.sock", "buildx", "build"]
+    assert ("--builder", "default") in pairs(found)
+    assert found[-1] == "/w"
+
+
+def test_what_the_manifest_says_about_a_build_reaches_the_builder():
+    wanted = [("--target", "dev"), ("--build-arg", "A=1"), ("--platform", "linux/arm64"), ("--tag", "tag:1")]
+    assert set(wanted) <= set(pairs(argv()))
+
+
+def test_images_carry_every_label_but_the_bays():
+    labels = [value for name, value in pairs(argv()) if name == "--label"]
+    assert labels == [
+        "dev.devbay.managed=1",
+        "dev.devbay.home=abcdef0123456789",
+        "dev.devbay.project=shop",
+        "dev.devbay.repository=r1",
+        "dev.devbay.service=web",
+    ]
+
+
+def test_proxies_reach_the_build_without_their_passwords_in_the_command():
+    outbound = Outbound(Path("/ca.pem"), (("http", "http://user:pass@proxy:3128"),))
+    found = argv(outbound)
+    assert ("--build-arg", "HTTP_PROXY") in pairs(found)
+    assert ("--secret", "id=ca_bundle,src=/ca.pem") in pairs(found)
+    assert not any("pass" in part for part in found)
+    assert client_env({}, outbound)["HTTP_PROXY"] == "http://user:pass@proxy:3128"
+
+
+def test_the_callers_environment_cannot_choose_another_engine_or_builder():
+    env = client_env(
+        {"PATH": "/bin", "DOCKER_HOST": "x", "DOCKER_CONTEXT": "y", "BUILDX_BUILDER": "z"}, Outbound()
+    )
+    assert env == {"PATH": "/bin", "BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
+
+
+def test_a_failing_step_is_named_with_its_line_and_its_own_output():
+    error = build_failure("web", 1, STEP_FAILED.splitlines())
+    assert (error.code, error.exit_code) == ("build_failed", WORK_FAILED)
+    assert "Dockerfile:4 `RUN echo one; make`" in error.message
+    assert error.message.endswith("make: *** no rule\nstop")
+    assert error.data["line"] == 4
+    assert error.data["log"] == ["make: *** no rule", "stop"]
+
+
+def test_a_wrong_dockerfile_is_named_with_its_line():
+    error = build_failure("web", 1, WRONG_FILE.splitlines())
+    assert error.data["dockerfile"] == "D3"
+    assert "unknown instruction: RUNN" in error.message
+
+
+def test_an_unknown_failure_shows_the_last_line():
+    assert "boom" in build_failure("web", 1, ["one", "boom"]).message
+    assert "exit code 3" in build_failure("web", 3, []).message
+
+
+@pytest.mark.parametrize(
+    "text", ["docker: 'buildx' is not a docker command.", "docker: unknown command: docker buildx"]
+)
+def test_a_client_without_buildx_is_named(text):
+    assert build_failure("web", 1, [text, "See 'docker --help'"]).code == "buildx_missing"
+
+
+def test_progress_is_the_steps_place_and_never_falls():
+    progress = BuildProgress()
+    assert progress.feed("#1 [internal] load build definition\n") is None
+    assert progress.feed("#8 DONE 0.1s\n") is None
+    assert progress.feed("#6 [dev 2/4] RUN a\n") == ("[dev 2/4] RUN a", 0.25)
+    assert progress.feed("#6 0.143 hi\n") == ("hi", 0.25)
+    assert progress.feed("#7 [dev 1/4] FROM b\n") == ("[dev 1/4] FROM b", 0.25)
