@@ -1,0 +1,82 @@
+"""An engine that answers, homes of the tests' own, repositories, a browser, and nothing left at the end."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integration import repositories
+from integration.house import House
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+BROWSER_FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="session", autouse=True)
+def engine() -> None:
+    """The session's engine; nothing is tried without one."""
+    found = shutil.which("docker")
+    answer = subprocess.run([found, "version"], capture_output=True, text=True) if found else None
+    if answer is None or answer.returncode:
+        reason = answer.stderr.strip() if answer else "there is no `docker` command"
+        pytest.exit(f"no container engine answers ({reason}); `make engine` gives one", returncode=3)
+
+
+@pytest.fixture(scope="module")
+def house() -> Iterator[House]:
+    """One home (and daemon) for the tests of a module; at its end nothing of it may be left."""
+    with House() as found:
+        yield found
+
+
+@pytest.fixture
+def own_house() -> Iterator[House]:
+    """A home for one test, which may kill its daemon or configure it."""
+    with House() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def make(house: House) -> Callable[..., Path]:
+    """`make(kind, name, ...)`: a repository of `integration.repositories` that the end check looks at."""
+    return maker(house)
+
+
+def maker(house: House) -> Callable[..., Path]:
+    """Repositories in a house, each in a folder of its own."""
+
+    def make(kind: str, name: str, *given: Any, **more: Any) -> Path:
+        path: Path = getattr(repositories, kind)(house.root / "repositories" / name, *given, **more)
+        house.repositories.append(path)
+        return path
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A real Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    assert path, "no Chromium on the PATH: integration/engine/engine.sh browser"
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=list(BROWSER_FLAGS))
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A page in a fresh profile; what the tests look for comes within seconds."""
+    context = browser.new_context()
+    context.set_default_timeout(15_000)
+    yield context.new_page()
+    context.close()

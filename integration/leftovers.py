@@ -1,0 +1,153 @@
+"""What devbay left on this machine: engine objects, processes, worktrees and files of the tests' homes.
+
+`python integration/leftovers.py` checks every home that tests made and did not clean up (exit 1).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+LEDGER = Path(tempfile.gettempdir()) / f"devbay-test-homes-{os.getuid()}"
+KEPT = {
+    "state.db", "state.db-wal", "state.db-shm", "home-id", "logs", "daemon.lock", "config.toml", "proxy",
+    "locks",
+}  # fmt: skip
+"""What a home may hold after `gc --all` and `daemon stop`: memory and logs, nothing of a bay."""
+_LISTS = {
+    "container": ("ps", "-a", "--format", "{{.Names}}"),
+    "network": ("network", "ls", "--format", "{{.Name}}"),
+    "volume": ("volume", "ls", "--format", "{{.Name}}"),
+    "image": ("images", "--format", "{{.ID}} {{.Repository}}:{{.Tag}}"),
+}
+_REMOVE = {
+    "container": ("rm", "-f", "-v"),
+    "network": ("network", "rm"),
+    "volume": ("volume", "rm", "-f"),
+    "image": ("rmi", "-f"),
+}
+
+
+def remember(home: str, root: Path) -> None:
+    """Note a home before anything is made in it."""
+    LEDGER.mkdir(mode=0o700, exist_ok=True)
+    (LEDGER / home).write_text(str(root))
+
+
+def forget(home: str) -> None:
+    (LEDGER / home).unlink(missing_ok=True)
+
+
+def engine_objects(home: str, *, bays_only: bool = False) -> list[str]:
+    """`<kind> <name>` of everything on the engine with this home's label."""
+    filters = [f"label=dev.devbay.home={home}", *(["label=dev.devbay.bay"] if bays_only else [])]
+    words = [word for each in filters for word in ("--filter", each)]
+    found = []
+    for kind, listing in _LISTS.items():
+        done = subprocess.run(["docker", *listing, *words], capture_output=True, text=True, timeout=60)
+        if done.returncode:
+            raise SystemExit(f"docker {listing[0]} failed: {done.stderr.strip()}; start one: make engine")
+        found += [f"{kind} {line}" for line in done.stdout.splitlines()]
+    return found
+
+
+def of_home(home: str, root: Path, repositories: Iterable[Path] = ()) -> list[str]:
+    """Everything left of a home whose bays were destroyed, that was collected and whose daemon stopped."""
+    left = engine_objects(home)
+    left += [f"process {pid} {command}" for pid, command in _settled_processes(root)]
+    folder = root / "home"
+    if folder.is_dir():
+        left += [
+            f"file {path}" for path in sorted(folder.iterdir()) if path.name not in KEPT and not _empty(path)
+        ]
+    runtime = root / "run"
+    left += [
+        f"file {path}" for path in sorted(runtime.rglob("*")) if not path.is_dir() and path.suffix != ".lock"
+    ]
+    for repository in repositories:
+        left += _of_repository(repository)
+    return left
+
+
+def _empty(path: Path) -> bool:
+    return path.is_dir() and not any(path.iterdir())
+
+
+def processes(root: Path) -> list[tuple[int, str]]:
+    """Processes that name the house's folder in their command line or environment (devbayd, Caddy)."""
+    needle = os.fsencode(root)
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        with contextlib.suppress(OSError):
+            argv, environment = (entry / "cmdline").read_bytes(), (entry / "environ").read_bytes()
+            if needle in argv or b"DEVBAY_HOME=" + needle in environment:
+                found.append((int(entry.name), argv.replace(b"\0", b" ").decode("utf-8", "replace")[:120]))
+    return found
+
+
+def alive(pid: int) -> bool:
+    """Whether the process exists and is more than a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (OSError, IndexError):
+        return False
+
+
+def sweep(home: str, root: Path) -> None:
+    """Kill and remove what is left, so that it does not pile up."""
+    for pid, _ in processes(root):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    for text in engine_objects(home):
+        kind, name = text.split()[:2]
+        subprocess.run(["docker", *_REMOVE[kind], name], capture_output=True, timeout=60)
+
+
+def _settled_processes(root: Path, patience_s: float = 3.0) -> Sequence[tuple[int, str]]:
+    """Processes that are there after a moment, which a stopped one needs to be gone."""
+    deadline = time.monotonic() + patience_s
+    while (found := [each for each in processes(root) if alive(each[0])]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found
+
+
+def _of_repository(repository: Path) -> list[str]:
+    if not (repository / ".git").exists():
+        return []
+    listed = subprocess.run(
+        ["git", "-C", str(repository), "worktree", "list", "--porcelain"], capture_output=True, text=True
+    ).stdout
+    trees = [line.removeprefix("worktree ") for line in listed.splitlines() if line.startswith("worktree ")]
+    bays = repository / ".devbay" / "bays"
+    left = [f"worktree {tree}" for tree in trees if Path(tree).is_relative_to(repository / ".devbay")]
+    return left + [f"file {path}" for path in (bays.iterdir() if bays.is_dir() else ())]
+
+
+def main() -> int:
+    if not LEDGER.is_dir():
+        return 0
+    code = 0
+    for entry in sorted(LEDGER.iterdir()):
+        root = Path(entry.read_text())
+        left = of_home(entry.name, root)
+        sweep(entry.name, root)
+        shutil.rmtree(root, ignore_errors=True)
+        entry.unlink()
+        if left:
+            code = 1
+            print(f"left by the tests' home {entry.name}:", *left, sep="\n  ", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
