@@ -20,6 +20,7 @@ from devbay.errors import DevbayError
 from devbay.home import Home
 from devbay.jobs import Job
 from devbay.manifest import Capability, Loaded, Manifest, capabilities
+from devbay.manifest.images import scheme
 from devbay.runtimes.base import BayRef, Runtime
 from devbay.runtimes.pool import RuntimePool
 from devbay.security.approvals import pending
@@ -146,10 +147,17 @@ class Bay:
 
     @property
     def routes(self) -> list[Route]:
-        """The routes of every service with a host port."""
+        """The routes of every service that a browser can talk to."""
+        browsable = [name for name in self.manifest.services if self.is_browsable(name)]
         return self.addresses.routes(
-            self.record.name, self.manifest.services, suffixes_from_config(self.parts.home.config)
+            self.record.name, browsable, suffixes_from_config(self.parts.home.config)
         )
+
+    def is_browsable(self, service: str) -> bool:
+        """Whether the service has a host port and is not of a family that speaks another protocol."""
+        if (service, "port") not in self.host_ports and not self.manifest.services[service].ports:
+            return False
+        return scheme(self.manifest.services[service].image) == "http"
 
     @cached_property
     def pending(self) -> list[Capability]:

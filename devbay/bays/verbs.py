@@ -248,7 +248,7 @@ class Bays:
             return service_url(manifest, service, "host", bay.addresses)
 
         def public_url(service: str) -> str | None:
-            if manifest is None or (service, "port") not in bay.host_ports:
+            if manifest is None or (service, "port") not in bay.host_ports or not bay.is_browsable(service):
                 return None
             return bay.addresses.public_url(service)
 
@@ -289,10 +289,14 @@ class Bays:
             )
         if (name, "port") not in bay.host_ports:
             bay.assign_ports()
+        url = service_url(manifest, name, "host", bay.addresses)
+        if not bay.is_browsable(name):
+            note = "url: for code on this machine; this service is not for browsers"
+            return UrlAnswer(bay=bay.record.name, service=name, url=url, note=note)
         return UrlAnswer(
             bay=bay.record.name,
             service=name,
-            url=service_url(manifest, name, "host", bay.addresses),
+            url=url,
             public_url=bay.addresses.public_url(name),
             note="url: for code on this machine; public_url: for a browser",
         )

@@ -23,6 +23,7 @@ def command(
         out.emit_json(answer)
     else:
         rows = [["url", answer.get("url") or "-", "for code on this machine"]]
-        rows.append(["public_url", answer.get("public_url") or "-", "for a browser"])
+        if answer.get("public_url"):
+            rows.append(["public_url", answer["public_url"], "for a browser"])
         out.emit(out.table(rows))
     return 0

@@ -135,10 +135,13 @@ def _content(path: Path, directory: Path) -> bytes:
         descriptor = os.open(resolved, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symlinks
         raise _bad_file(path, f"cannot be read: {error}") from None
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise _bad_file(path, "is not a regular file")
-        return file.read(source.MAX_BYTES + 1)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(source.MAX_BYTES + 1)
+    finally:
+        os.close(descriptor)
 
 
 def _bad_file(path: Path, problem: str) -> DevbayError:

@@ -215,7 +215,9 @@ class Runtime(Protocol):
         """Wait for a one-shot to end."""
 
     def wait_healthy(self, spec: ServiceSpec, *, host: str, first: bool, job: Job) -> str:
-        """Probe until healthy; returns the container's id; raises `probe_failed` or `service_exited` with the reason and log lines.
+        """Probe until healthy; returns the container's id.
+
+        Raises `probe_failed` or `service_exited` with the reason and log lines.
 
         `host` is the site's name sent as `Host`. `first`: this container never was healthy yet.
         """

@@ -10,7 +10,7 @@ from devbay.security.scrub_set import ScrubSets
 
 
 class Scrubbers:
-    """Safe to use from any thread. A bay without known values still gets credentials of known shapes hidden."""
+    """Safe to use from any thread. Credentials of known shapes are hidden in every bay."""
 
     def __init__(self, sets: ScrubSets) -> None:
         self._sets = sets

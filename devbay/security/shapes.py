@@ -26,47 +26,57 @@ def _shape(label: str, hints: str, pattern: str) -> Shape:
 PEM_LIMIT = 20_000
 _PEM_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END = re.compile(r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
-_PEM_BODY = re.compile(r"[\sA-Za-z0-9+/=\\]*")
+_PEM_BODY = re.compile(r"(?:(?:\s|\\[rn])*[A-Za-z0-9+/=]{40,})*(?:(?:\s|\\[rn])*[A-Za-z0-9+/]{1,63}={1,2})?")
 
-# Sources: each provider's documentation of its token formats; RFC 7519 (JWT),
-# RFC 7235 (Authorization), RFC 3986 (userinfo). Every repeat before a fixed end is bounded, so that no
-# text makes a search quadratic.
+# Sources: each provider's documentation of its token formats; RFC 7519 (JWT), RFC 7235 (Authorization),
+# RFC 3986 (userinfo). A pattern starts with plain characters and looks back after them, because `re` finds
+# these fast and nothing behind a leading `\b`. Every repeat before a fixed end is bounded or starts at one
+# place only, so that no text makes a search quadratic.
 SHAPES = (
-    _shape("json web token", "eyJ", r"(?<![\w-])eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"),
-    _shape("stripe key", "k_live_ k_test_", r"\b[rs]k_(?:live|test)_[0-9A-Za-z]{16,}"),
-    _shape("stripe webhook secret", "whsec_", r"\bwhsec_[\w+/=]{24,}"),
-    _shape("github token", "ghp_ gho_ ghu_ ghs_ ghr_", r"\bgh[pousr]_[0-9A-Za-z]{36,}"),
-    _shape("github token", "github_pat_", r"\bgithub_pat_\w{22,}"),
-    _shape("gitlab token", "gl", r"\bgl(?:pat|ptt|rt|dt|cbt|soat|ft)-[\w-]{20,}"),
-    _shape("aws access key", "AKIA ASIA", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
+    _shape("json web token", "eyJ", r"eyJ(?<![\w-]eyJ)[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"),
+    _shape("stripe key", "sk_live_ sk_test_", r"sk_(?<!\wsk_)(?:live|test)_[0-9A-Za-z]{16,}"),
+    _shape("stripe key", "rk_live_ rk_test_", r"rk_(?<!\wrk_)(?:live|test)_[0-9A-Za-z]{16,}"),
+    _shape("stripe webhook secret", "whsec_", r"whsec_(?<!\wwhsec_)[\w+/=]{24,}"),
+    _shape("github token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh(?<!\wgh)[pousr]_[0-9A-Za-z]{36,}"),
+    _shape("github token", "github_pat_", r"github_pat_(?<!\wgithub_pat_)\w{22,}"),
+    _shape(
+        "gitlab token",
+        "glpat- glptt- glrt- gldt- glcbt- glsoat- glft-",
+        r"gl(?<!\wgl)(?:pat|ptt|rt|dt|cbt|soat|ft)-[\w-]{20,}",
+    ),
+    _shape("aws access key", "AKIA", r"AKIA(?<!\wAKIA)[0-9A-Z]{16}\b"),
+    _shape("aws access key", "ASIA", r"ASIA(?<!\wASIA)[0-9A-Z]{16}\b"),
     _shape(
         "aws secret key",
         "ecret_access_key ECRET_ACCESS_KEY ecretAccessKey",
-        r"(?i:secret_?access_?key)[\"']?\s*[:=]\s*[\"']?(?P<secret>[0-9A-Za-z/+]{40})\b",
+        r"(?:ecret|ECRET)_?(?i:access_?key)[\"']?\s*[:=]\s*[\"']?(?P<secret>[0-9A-Za-z/+]{40})\b",
     ),
-    _shape("google api key", "AIza", r"\bAIza[\w-]{35}"),
-    _shape("google oauth secret", "GOCSPX- ya29.", r"\b(?:GOCSPX-[\w-]{20,}|ya29\.[\w-]{20,})"),
-    _shape("slack token", "xox xapp-", r"\b(?:xox[abeoprs]-|xapp-[0-9]-)[0-9A-Za-z-]{10,}"),
+    _shape("google api key", "AIza", r"AIza(?<!\wAIza)[\w-]{35}"),
+    _shape("google oauth secret", "GOCSPX-", r"GOCSPX-(?<!\wGOCSPX-)[\w-]{20,}"),
+    _shape("google oauth token", "ya29.", r"ya29\.(?<!\wya29\.)[\w-]{20,}"),
+    _shape("slack token", "xox", r"xox(?<!\wxox)[abeoprs]-[0-9A-Za-z-]{10,}"),
+    _shape("slack token", "xapp-", r"xapp-(?<!\wxapp-)[0-9]-[0-9A-Za-z-]{10,}"),
     _shape("slack webhook", "hooks.slack.com/", r"hooks\.slack\.com/services/(?P<secret>T\w+/B\w+/\w+)"),
-    _shape("npm token", "npm_", r"\bnpm_[0-9A-Za-z]{36}\b"),
-    _shape("pypi token", "pypi-", r"\bpypi-[\w-]{32,}"),
-    _shape("digitalocean token", "_v1_", r"\bdo[opr]_v1_[0-9a-f]{32,}"),
-    _shape("anthropic key", "sk-ant-", r"\bsk-ant-[\w-]{16,}"),
-    _shape("openai key", "sk-", r"\bsk-(?:(?:proj|svcacct|admin)-[\w-]{20,}|[0-9A-Za-z]{40,})"),
-    _shape("hugging face token", "hf_", r"\bhf_[0-9A-Za-z]{30,}"),
-    _shape("sendgrid key", "SG.", r"\bSG\.[\w-]{22}\.[\w-]{43}"),
-    _shape("docker token", "dckr_", r"\bdckr_(?:pat|oat)_[\w-]{20,}"),
-    _shape("vault token", "hvs. hvb.", r"\bhv[sb]\.[\w-]{24,}"),
-    _shape("age key", "AGE-SECRET-KEY-", r"\bAGE-SECRET-KEY-1[0-9A-Z]{50,}"),
+    _shape("npm token", "npm_", r"npm_(?<!\wnpm_)[0-9A-Za-z]{36}\b"),
+    _shape("pypi token", "pypi-", r"pypi-(?<!\wpypi-)[\w-]{32,}"),
+    _shape("digitalocean token", "dop_v1_ doo_v1_ dor_v1_", r"do(?<!\wdo)[opr]_v1_[0-9a-f]{32,}"),
+    _shape("anthropic key", "sk-ant-", r"sk-ant-(?<!\wsk-ant-)[\w-]{16,}"),
+    _shape("openai key", "sk-", r"sk-(?<!\wsk-)(?:(?:proj|svcacct|admin)-[\w-]{20,}|[0-9A-Za-z]{40,})"),
+    _shape("hugging face token", "hf_", r"hf_(?<!\whf_)[0-9A-Za-z]{30,}"),
+    _shape("sendgrid key", "SG.", r"SG\.(?<!\wSG\.)[\w-]{22}\.[\w-]{43}"),
+    _shape("docker token", "dckr_", r"dckr_(?<!\wdckr_)(?:pat|oat)_[\w-]{20,}"),
+    _shape("vault token", "hvs. hvb.", r"hv(?<!\whv)[sb]\.[\w-]{24,}"),
+    _shape("age key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}"),
     _shape(
         "authorization",
         "uthorization UTHORIZATION",
-        r"(?i:authorization)[\"']?\s*[:=]\s*[\"']?(?i:basic|bearer|token)\s+(?P<secret>[\w.~+/=-]{8,})",
+        r"(?:uthorization|UTHORIZATION)[\"']?\s{0,9}[:=]\s{0,9}[\"']?(?i:basic|bearer|token)\s{1,9}"
+        r"(?P<secret>[\w.~+/=-]{8,})",
     ),
     _shape(
         "url password",
         "://",
-        r"\b[A-Za-z][\w+.-]{0,30}://[^\s/?#:@\"'<>]{0,200}:(?P<secret>(?!\[redacted:)[^\s/?#@\"'<>]{1,1000})@",
+        r"://[^\s/?#:@\"'<>]{0,200}:(?P<secret>(?!\[redacted:)[^\s/?#@\"'<>]{1,1000})@",
     ),
 )
 

@@ -155,7 +155,8 @@ def tools(core: Any) -> list[Tool[Any, Any]]:
         Tool(
             name="bay_rest",
             title="Cool, freeze or thaw a bay",
-            description="Free a bay's memory and keep its data (cool), pause it (freeze), bring it back (thaw).",
+            description="Free a bay's memory and keep its data (cool), pause it (freeze), or bring it back"
+            " (thaw).",
             arguments=BayRestArguments,
             answer=BayInfo,
             run=rest,
@@ -170,7 +171,7 @@ def tools(core: Any) -> list[Tool[Any, Any]]:
             arguments=BayUrlArguments,
             answer=UrlAnswer,
             run=url,
-            text=lambda answer: f"url: {answer.url}\npublic_url: {answer.public_url}",
+            text=lambda answer: f"url: {answer.url}\npublic_url: {answer.public_url or 'none'}",
             annotations=Annotations(read_only=True, idempotent=True),
         ),
         Tool(

@@ -298,7 +298,7 @@ class DockerRuntime:
             binds=(BindMount(str(run_dir), str(run_dir)),),
             env=self._host.outbound.env(),
         )
-        container = self._make(dataclasses.replace(wanted, init=True), spec)
+        container = self._make(wanted, spec)
         timed_out = threading.Event()
 
         def end() -> None:
@@ -468,6 +468,7 @@ class DockerRuntime:
             aliases=aliases,
             labels=labels,
             platform=spec.platform,
+            init=spec.worktree is not None,  # the user's own programs rarely expect to be process 1
             files=tuple(files),
             worktree=str(spec.worktree) if spec.worktree else None,
         )
