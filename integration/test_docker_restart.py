@@ -107,7 +107,12 @@ def own() -> Iterator[OwnEngine]:
 
 def running(engine: Engine, name: str) -> str:
     spec = ContainerSpec(
-        name, IMAGE, command=("sh", "-c", "echo up; exec sleep 600"), labels=LABELS, network="none"
+        name,
+        IMAGE,
+        command=("sh", "-c", "echo up; exec sleep 600"),
+        labels=LABELS,
+        network="none",
+        stop_timeout_s=1,
     )
     container = containers.create(engine, spec)
     containers.start(engine, container)
