@@ -63,15 +63,15 @@ def order(edges: Edges, names: Iterable[str]) -> list[str]:
             wanted.add(name)
             waiting.extend(direct[name])
             waiting.extend(step for step in edges[name][1] if step in edges)
-    placed: list[str] = []
+    placed: dict[str, None] = {}  # keeps the order and finds a name at once
     rest = [name for name in edges if name in wanted]
     while rest:
         ready = next((name for name in rest if all(each in placed for each in direct[name])), None)
         if ready is None:
             raise ValueError(" -> ".join(cycle(edges) or rest))
-        placed.append(ready)
+        placed[ready] = None
         rest.remove(ready)
-    return placed
+    return list(placed)
 
 
 def cycle(edges: Edges) -> list[str] | None:
