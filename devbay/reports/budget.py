@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from devbay.answers import Counts, Failure, RunResult
@@ -15,8 +16,10 @@ from devbay.reports.plain import plain, shorten, tail
 
 MAX_MESSAGE = 600
 PAGE = 20
-BUDGET_FEW, FEW = 1_800, 3
-BUDGET_MANY = 5_600
+BUDGET_FEW, FEW = 1_980, 3
+BUDGET_MANY = 5_980
+ENVELOPE = 600
+FRAME = len(', "failures": [], "more_failures": 10000')
 MAX_OUTPUT = 1_500
 """Characters of output in a result that has no failures to show instead."""
 
@@ -45,21 +48,44 @@ def grouped(failures: Sequence[Failure]) -> list[Failure]:
     return result
 
 
-def page(failures: Sequence[Failure], start: int = 0) -> tuple[list[Failure], int]:
-    """The failures to show from `start` on, cut to the budget, and how many (groups) come after them."""
+def page(failures: Sequence[Failure], start: int = 0, envelope: int = ENVELOPE) -> tuple[list[Failure], int]:
+    """The failures to show from `start` on, and how many come after them; both count groups.
+
+    envelope: bytes of the result around them.
+    """
     groups = grouped([whole(failure) for failure in failures])
     shown = groups[start : start + PAGE]
-    budget = BUDGET_FEW if len(shown) <= FEW else BUDGET_MANY
+    budget = (BUDGET_FEW if len(shown) <= FEW else BUDGET_MANY) - envelope
     cut = _fitted(shown, budget)
     return cut, max(0, len(groups) - start - len(cut))
 
 
+@dataclass(frozen=True)
+class _Level:
+    """How much of a failure is kept: characters, for frames a number."""
+
+    message: int
+    frames: int
+    value: int
+    output: int
+    suite: int
+
+
+_LEVELS = (
+    _Level(600, 12, 400, 400, 120),
+    _Level(600, 6, 200, 0, 120),
+    _Level(300, 3, 120, 0, 120),
+    _Level(160, 1, 60, 0, 80),
+    _Level(120, 0, 0, 0, 0),
+    _Level(60, 0, 0, 0, 0),
+)
+
+
 def _fitted(failures: Sequence[Failure], budget: int) -> list[Failure]:
     """The failures within `budget` bytes of JSON: output goes first, then long texts, then whole records."""
-    levels = ((600, 12, 400, 400), (600, 6, 200, 0), (300, 3, 120, 0), (160, 2, 60, 0), (100, 1, 0, 0))
     cut: list[Failure] = []
-    for message, frames, value, output in levels:
-        cut = [_cut(failure, message, frames, value, output) for failure in failures]
+    for level in _LEVELS:
+        cut = [_cut(failure, level) for failure in failures]
         if _size(cut) <= budget:
             return cut
     while len(cut) > 1 and _size(cut) > budget:
@@ -67,24 +93,20 @@ def _fitted(failures: Sequence[Failure], budget: int) -> list[Failure]:
     return cut
 
 
-def _cut(failure: Failure, message: int, frames: int, value: int, output: int) -> Failure:
+def _cut(failure: Failure, level: _Level) -> Failure:
     """One failure, with its texts cut; a value that would be cut is left out, since half a value misleads."""
     fields: dict[str, Any] = failure.model_dump(exclude_unset=True)
-    fields["message"] = shorten(failure.message, message)
     fields["name"] = shorten(failure.name, 200)
-    if failure.suite:
-        fields["suite"] = shorten(failure.suite, 120)
-    for key, limit in (("expected", value), ("actual", value)):
-        text = fields.get(key)
-        if text is not None and len(text) > limit:
+    if failure.message:
+        fields["message"] = shorten(failure.message, level.message)
+    for key, limit in (("expected", level.value), ("actual", level.value), ("suite", level.suite)):
+        if len(fields.get(key) or "") > limit:
             del fields[key]
     if failure.frames:
-        fields["frames"] = failure.frames[:frames]
-    if failure.output and output:
-        fields["output"] = tail(failure.output, output)
-    else:
-        fields.pop("output", None)
-    return Failure.model_validate(fields)
+        fields["frames"] = failure.frames[: level.frames]
+    if failure.output:
+        fields["output"] = tail(failure.output, level.output) if level.output else ""
+    return Failure.model_validate({key: value for key, value in fields.items() if value not in ([], "")})
 
 
 def _size(failures: Sequence[Failure]) -> int:
@@ -141,20 +163,16 @@ def failure_line(failure: Failure) -> str:
     return ": ".join(part for part in (place, name + phase, shorten(message, 300)) if part)
 
 
-def cut_output(text: str) -> str:
-    """The end of an output that stands in for failures."""
-    return tail(text, MAX_OUTPUT)
-
-
 def present(result: RunResult, failures_from: int = 0) -> RunResult:
     """A whole result cut to the budget, its failures (grouped) from `failures_from` on."""
-    failures, more = page(result.failures, failures_from)
     fields: dict[str, Any] = {name: getattr(result, name) for name in result.model_fields_set}
     fields.pop("failures", None)
+    if result.output:
+        fields["output"] = tail(result.output, MAX_OUTPUT if not result.failures else MAX_OUTPUT // 3)
+    around = len(json.dumps(RunResult(**fields).as_json(), ensure_ascii=False).encode()) + FRAME
+    failures, more = page(result.failures, failures_from, around)
     if failures:
         fields["failures"] = failures
     if more:
         fields["more_failures"] = more
-    if result.output:
-        fields["output"] = cut_output(result.output)
     return RunResult(**fields)

@@ -166,10 +166,11 @@ def _tag(buffer: _Buffer) -> Token | None:
 def _parsed_tag(tag: str) -> Token:
     name = _NAME.match(tag, 2 if tag[1] == "/" else 1)
     local = name[0].rpartition(":")[2] if name else ""
+    closed = tag.endswith("/>")
     if tag[1] == "/":
         return Token("end", local)
     attributes: dict[str, str] = {}
-    for match in _ATTRIBUTE.finditer(tag, name.end() if name else 1):
+    for match in _ATTRIBUTE.finditer(tag, name.end() if name else 1, len(tag) - (2 if closed else 1)):
         value = match[2] if match[2] is not None else match[3] if match[3] is not None else match[4]
         attributes.setdefault(match[1], unescape(value))
-    return Token("start", local, attributes=attributes, closed=tag.endswith("/>"))
+    return Token("start", local, attributes=attributes, closed=closed)

@@ -1,0 +1,79 @@
+from dataclasses import dataclass
+from pathlib import Path
+
+from devbay.answers import RunResult
+from devbay.reports import Ending, RunReport, judge
+
+
+@dataclass(frozen=True)
+class Declared:
+    format: str = "junit"
+    path: str = "out/r.xml"
+
+
+RED = (
+    '<testsuite name="s"><testcase name="a" file="/workspace/t.py"><failure message="no">/workspace/t.py:3: E'
+    "</failure></testcase></testsuite>"
+)
+
+
+def worktree(tmp_path: Path) -> Path:
+    root = tmp_path / "tree"
+    (root / "out").mkdir(parents=True)
+    (root / "t.py").write_text("")
+    return root
+
+
+def test_the_declared_report_is_read_and_mapped_to_the_worktree(tmp_path: Path) -> None:
+    root = worktree(tmp_path)
+    (root / "out/r.xml").write_text(RED)
+    judged = judge(
+        Ending(1),
+        RunReport(Declared(), root / "out/r.xml", root),
+        log=tmp_path / "log",
+        root=root,
+        cwd="/workspace",
+    )
+    result = RunResult(**judged.fields)
+    assert (result.status, result.failures[0].file, result.failures[0].line) == ("failed", "t.py", 3)
+    assert result.report is not None
+    assert result.report.source == "out/r.xml"
+    assert [(test.name, test.file, test.outcome) for test in judged.tests] == [("a", "t.py", "failed")]
+
+
+def test_a_report_that_was_there_before_is_stale(tmp_path: Path) -> None:
+    root = worktree(tmp_path)
+    (root / "out/r.xml").write_text(RED.replace("failure", "skipped"))
+    stale = RunReport(Declared(), root / "out/r.xml", root, fresh=False)
+    fields = judge(Ending(0), stale, log=tmp_path / "log", root=root).fields
+    assert (fields["status"], fields["reason"]) == ("error", "report_stale")
+
+
+def test_a_missing_report_is_an_error_unless_the_output_says_it(tmp_path: Path) -> None:
+    root = worktree(tmp_path)
+    log = tmp_path / "log"
+    missing = RunReport(Declared(), root / "out/r.xml", root, fresh=False)
+    assert judge(Ending(0), missing, log=log, root=root).fields["reason"] == "no_report"
+    log.write_text("===== test session starts =====\n\nt.py . [100%]\n\n===== 1 passed in 0.01s =====\n")
+    assert judge(Ending(0), missing, log=log, root=root).fields["status"] == "passed"
+
+
+def test_a_report_that_is_a_link_out_of_the_worktree_is_not_read(tmp_path: Path) -> None:
+    root = worktree(tmp_path)
+    (tmp_path / "elsewhere.xml").write_text(RED)
+    (root / "out/r.xml").symlink_to(tmp_path / "elsewhere.xml")
+    fields = judge(
+        Ending(1), RunReport(Declared(), root / "out/r.xml", root), log=tmp_path / "log", root=root
+    ).fields
+    assert (fields["reason"], fields["parsed"]) == ("no_report", False)
+
+
+def test_auto_wants_output_of_a_known_runner(tmp_path: Path) -> None:
+    root = worktree(tmp_path)
+    (tmp_path / "log").write_text("all fine\n")
+    assert (
+        judge(Ending(0), RunReport(auto=True), log=tmp_path / "log", root=root).fields["reason"]
+        == "no_report"
+    )
+    plain = judge(Ending(0), RunReport(), log=tmp_path / "log", root=root).fields
+    assert (plain["status"], plain["parsed"], plain["counts"]) == ("passed", False, None)
