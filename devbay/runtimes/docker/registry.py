@@ -69,6 +69,6 @@ def _store(helper: str, env: Mapping[str, str], path: Path) -> Any:
             next=f"install {program}, or remove it from {path}",
             exit_code=WORK_FAILED,
         )
-    store = credentials.Store(helper, environment=dict(env))
-    store.exe = executable
+    store = credentials.Store.__new__(credentials.Store)  # its __init__ looks on the daemon's PATH
+    store.program, store.exe, store.environment = program, executable, dict(env)
     return store

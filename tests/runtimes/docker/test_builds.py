@@ -1,3 +1,4 @@
+import itertools
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,7 @@ def argv(outbound=Outbound()):  # noqa: B008
 
 
 def pairs(found):
-    return list(zip(found, found[1:], strict=False))
+    return list(itertools.pairwise(found))
 
 
 def test_the_tag_names_home_repository_service_and_content():
