@@ -98,7 +98,6 @@ def _decode(content: bytes | str) -> str:
             raise Unreadable(Problem("utf-8", message, "save it as UTF-8", line, column)) from None
     else:
         text = content
-    text = text.removeprefix("\ufeff")
     if bad := _UNPRINTABLE.search(text):
         line, column = _place(text[: bad.start()])
         message = f"the file holds the character U+{ord(bad[0]):04X}"

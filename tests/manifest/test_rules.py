@@ -101,7 +101,7 @@ def test_no_port_anywhere_is_a_warning() -> None:
     assert ("ports", "services") in findings(service("build: a\n    health: {log: x}"), "warning")
 
 
-@pytest.mark.parametrize("image", ["a:1", f"a@sha256:{'0' * 64}", "r.example:5000/a:1"])
+@pytest.mark.parametrize("image", ["a:1", f"a:latest@sha256:{'0' * 64}", "r.example:5000/a:1"])
 def test_a_fixed_image_is_no_warning(image: str) -> None:
     loaded = service(f"image: '{image}'\n    port: 1\n    health: {{log: x}}")
     assert findings(loaded, "warning") == []

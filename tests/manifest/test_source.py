@@ -114,6 +114,14 @@ def test_words_of_the_core_schema_have_their_type(word: str, value: object) -> N
     assert isinstance(found, type(value))
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("!!str 5", "5"), ("!!float 1", 1), ("!!null ''", None), ("! 5", "5"), ("!!seq [a]", ["a"])],
+)
+def test_tags_of_the_core_schema_are_understood(text: str, value: object) -> None:
+    assert read(f"a: {text}").data["a"] == value
+
+
 @pytest.mark.parametrize("spelling", ["1.10", "007", "0x1F", "1e3", "+5", "1.0", ".inf"])
 def test_env_values_keep_the_spelling_of_numbers(spelling: str) -> None:
     manifest = parse(
