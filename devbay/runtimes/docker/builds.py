@@ -7,6 +7,7 @@ ending that process, so the command is run here.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -27,6 +28,7 @@ from devbay.runtimes.docker.images import ImageInfo, find_image
 from devbay.runtimes.docker.locks import KeyedLocks
 from devbay.runtimes.docker.outbound import Outbound
 
+TEMPLATE_LABEL = "dev.devbay.template"
 _KEPT_LINES = 400
 _SHOWN_LINES = 25
 _END_TIMEOUT_S = 5.0
@@ -72,15 +74,25 @@ def ensure_built(
     )
 
 
-def built_images(engine: Engine, home: str) -> dict[str, list[str]]:
-    """The images built for this home: id to tags."""
-    label = f"dev.devbay.home={home}"
-    found = engine.call("GET", "/images/json", params={"filters": f'{{"label": ["{label}"]}}'})
-    prefix = f"devbay-{home[:8]}-"
-    tags = {
-        image["Id"]: [tag for tag in image["RepoTags"] or () if tag.startswith(prefix)] for image in found
-    }
-    return {image: names for image, names in tags.items() if names}
+def remove_built(engine: Engine, home: str) -> list[str]:
+    """Remove the images built for this home that no container uses; returns `image <name>` of each.
+
+    What installs committed goes with its template.
+    """
+    wanted = json.dumps({"label": [f"dev.devbay.home={home}"]})
+    removed: list[str] = []
+    for image in engine.call("GET", "/images/json", params={"filters": wanted}):
+        if TEMPLATE_LABEL in image["Labels"]:
+            continue
+        for name in image["RepoTags"] or [image["Id"]]:
+            try:
+                engine.call("DELETE", f"/images/{name}", doing=f"remove the image {name}")
+            except DevbayError as error:
+                if error.code not in ("engine_error", "image_not_found", "not_found"):
+                    raise  # `engine_error`: a container uses it, or an image that was made from it
+            else:
+                removed.append(f"image {name}")
+    return removed
 
 
 def _own_image(engine: Engine, tag: str, home: str) -> ImageInfo | None:
