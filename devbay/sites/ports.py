@@ -67,7 +67,7 @@ class PortRegistry:
                 given[key] = port
             else:
                 self._store.release_port(port)
-                given[key] = self._claim(bay_id, key, avoid=port)
+                given[key] = self._claim(bay_id, key)
                 if notice is not None:
                     service, name = key
                     notice(
@@ -81,11 +81,11 @@ class PortRegistry:
         for record in self._store.ports(bay_id):
             self._store.release_port(record.port)
 
-    def _claim(self, bay_id: str, key: PortKey, avoid: int | None = None) -> int:
+    def _claim(self, bay_id: str, key: PortKey) -> int:
         service, name = key
         taken = {record.port for record in self._store.ports()}
         for port in candidates(self._range, f"{bay_id}/{service}/{name}"):
-            if port in taken or port == avoid or not self._is_free(port):
+            if port in taken or not self._is_free(port):
                 continue
             if self._store.claim_port(PortRecord(port, bay_id, service, name)):
                 return port

@@ -330,6 +330,17 @@ def test_nothing_is_left_after_stop_and_withdraw_starts_nothing(make_proxy: Make
     assert not (proxy._home.runtime_dir / "caddy.sock").exists()
 
 
+def test_open_event_streams_do_not_hold_up_its_end(make_proxy: Make, upstream: int) -> None:
+    proxy = make_proxy()
+    proxy.publish("a--shop", [route("a", upstream)])
+    events = EventStream(proxy.port, "a--shop.localhost")
+    assert events.goes_on()
+    started = time.monotonic()
+    proxy.stop()
+    assert time.monotonic() - started < 2.5
+    events.close()
+
+
 def test_everything_it_writes_is_private(make_proxy: Make) -> None:
     proxy = make_proxy()
     proxy.publish("a--shop", [])
@@ -359,3 +370,34 @@ def test_all_addresses_only_on_request() -> None:
     assert listen_addresses({"proxy": {"bind": "all"}}, 80, True) == (":80",)
     with pytest.raises(DevbayError, match=r"proxy\.bind"):
         listen_addresses({"proxy": {"bind": "0.0.0.0"}}, 80, True)
+
+
+def test_a_daemon_killed_while_caddy_starts_leaves_one_caddy_after_the_next_call(
+    make_proxy: Make, upstream: int
+) -> None:
+    proxy = make_proxy()
+    program = textwrap.dedent("""
+        import os, signal, subprocess
+        from devbay.home import Home
+        from devbay.sites.routes import Proxy
+        from devbay.store import Store
+        spawn = subprocess.Popen.__init__
+        def spawn_and_die(self, *args, **options):
+            spawn(self, *args, **options)
+            os.kill(os.getpid(), signal.SIGKILL)
+        home = Home.from_environment(os.environ)
+        proxy = Proxy(home, Store(home.store))
+        subprocess.Popen.__init__ = spawn_and_die
+        proxy.ensure()
+    """)
+    env = {
+        **os.environ,
+        "DEVBAY_HOME": str(proxy._home.state_dir),
+        "XDG_RUNTIME_DIR": str(proxy._home.runtime_parent.parent),
+    }
+    done = subprocess.run([sys.executable, "-c", program], env=env, timeout=30)
+    assert done.returncode == -signal.SIGKILL
+    assert proxy._caddy.alive
+    proxy.publish("a--shop", [route("a", upstream)])
+    assert len(pids(proxy)) == 1
+    assert ask(proxy.port, "a--shop.localhost").status == 200
