@@ -74,25 +74,12 @@ def ensure_built(
     )
 
 
-def remove_built(engine: Engine, home: str) -> list[str]:
-    """Remove the images built for this home that no container uses; returns `image <name>` of each.
-
-    What installs committed goes with its template.
-    """
+def built_images(engine: Engine, home: str) -> dict[str, list[str]]:
+    """The images built for this home: id to tags. What installs committed is not among them."""
     wanted = json.dumps({"label": [f"dev.devbay.home={home}"]})
-    removed: list[str] = []
-    for image in engine.call("GET", "/images/json", params={"filters": wanted}):
-        if TEMPLATE_LABEL in image["Labels"]:
-            continue
-        for name in image["RepoTags"] or [image["Id"]]:
-            try:
-                engine.call("DELETE", f"/images/{name}", doing=f"remove the image {name}")
-            except DevbayError as error:
-                if error.code not in ("engine_error", "image_not_found", "not_found"):
-                    raise  # `engine_error`: a container uses it, or an image that was made from it
-            else:
-                removed.append(f"image {name}")
-    return removed
+    found = engine.call("GET", "/images/json", params={"filters": wanted})
+    built = (image for image in found if TEMPLATE_LABEL not in image["Labels"])
+    return {image["Id"]: list(image["RepoTags"] or ()) for image in built}
 
 
 def _own_image(engine: Engine, tag: str, home: str) -> ImageInfo | None:

@@ -13,7 +13,7 @@ from devbay.errors import DevbayError
 from devbay.jobs import Job
 from devbay.runtimes.base import ServiceSpec
 from devbay.runtimes.docker import containers, volumes
-from devbay.runtimes.docker.builds import TEMPLATE_LABEL, build_labels, remove_built
+from devbay.runtimes.docker.builds import TEMPLATE_LABEL, build_labels
 from devbay.runtimes.docker.engine import Engine
 from devbay.runtimes.docker.images import ImageInfo, find_image
 from devbay.runtimes.docker.installrun import Names, run_install
@@ -112,7 +112,6 @@ class Installer:
             for volume in volumes.find(self.engine, {"dev.devbay.home": self.home}):
                 if CACHE_LABEL in volume.labels and _removed(self.engine, volume.name):
                     removed.append(f"volume {volume.name}")
-            removed += remove_built(self.engine, self.home)
         return removed
 
     @property
