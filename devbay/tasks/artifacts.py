@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
-import stat
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from devbay.manifest import Report
+from devbay.worktrees import beneath
 
 RUN_DIR_PREFIX = "${run.dir}/"
 
@@ -64,13 +63,5 @@ def ensure_parent(place: ReportPlace) -> None:
 
 def digests(worktree: Path, paths: list[str], *, limit: int = 2000) -> dict[str, str]:
     """sha256 of the regular files among `paths` (relative to the worktree); links are never followed."""
-    found: dict[str, str] = {}
-    for path in paths[:limit]:
-        try:
-            descriptor = os.open(worktree / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError:
-            continue
-        with os.fdopen(descriptor, "rb") as file:
-            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                found[path] = hashlib.file_digest(file, "sha256").hexdigest()
-    return found
+    found = {path: beneath.digest(worktree, path) for path in paths[:limit]}
+    return {path: digest for path, digest in found.items() if digest is not None}
