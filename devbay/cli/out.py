@@ -55,10 +55,13 @@ def _write(text: str) -> None:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
+        # what stays in the buffer would fail again when Python ends
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
         os.close(null)
+        if not isinstance(error, BrokenPipeError):
+            raise
 
 
 def note(text: str) -> None:

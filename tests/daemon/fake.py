@@ -154,9 +154,12 @@ class FakeCore:
         raise RuntimeError("a bug")
 
 
-def argv(**version: str) -> list[str]:
+def argv(**options: str) -> list[str]:
     """The command that starts the fake daemon; `version="0.0.1"` makes it an old one."""
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.daemon.fake import main; main({version!r})"
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        f"from tests.daemon.fake import main; main({options!r})"
+    )
     return [sys.executable, "-P", "-c", code]
 
 
