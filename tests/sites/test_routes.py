@@ -239,6 +239,8 @@ def test_sync_serves_exactly_what_is_wanted(make_proxy: Make, upstream: int) -> 
     proxy = make_proxy()
     proxy.sync({"a--shop": [route("a", upstream)], "b--shop": [route("b", upstream)]})
     proxy.sync({"b--shop": [route("b", upstream)], "c--shop": []})
+    assert proxy.serves("b--shop", [route("b", upstream)])
+    assert not proxy.serves("a--shop", [route("a", upstream)])
     assert [ask(proxy.port, f"{bay}--shop.localhost").status for bay in "abc"] == [404, 200, 404]
     assert "c--shop" in ask(proxy.port, "c--shop.localhost").body
 
