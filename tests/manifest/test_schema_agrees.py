@@ -20,9 +20,9 @@ SCHEMA = json_schema()
 KEYS = sorted({key for part in [SCHEMA, *SCHEMA["$defs"].values()] for key in part["properties"]})
 VALUES: list[Any] = [
     None, True, False, 0, 1, -1, 1.5, "", "x", "A", "a--b", "..", "/", "/x", "../x", "30s", "0s", [], ["x"],
-    [""], [1], {}, {"a": "b"}, {"x": 1}, 99999, "auto", "host", "${run.dir}/x", "oneshot", "shared", "1g", "a:1",
-    "é", {"http": "/"}, {"process": True}, [{"source": "a", "target": "/b"}], "a b", 2**40, "image", "always",
-    ["6xx"],
+    [""], [1], {}, {"a": "b"}, {"x": 1}, 99999, "auto", "${run.dir}/x", "oneshot", "shared", "1g", "a:1",
+    "host", "é", {"http": "/"}, {"process": True}, [{"source": "a", "target": "/b"}], "a b", 2**40, "image",
+    "always", ["6xx"],
 ]  # fmt: skip
 
 
