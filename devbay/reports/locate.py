@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from devbay.answers import Failure
 from devbay.reports.paths import SOURCE, PathMapper, cleaned, is_library
@@ -96,7 +97,12 @@ def _python_frames(text: str, lines: Sequence[str]) -> list[Frame]:
         if _CHAINED.match(line):
             blocks.append([])
         blocks[-1] += _matched([line], _PYTHON)
-    return [frame for block in reversed(blocks) for frame in reversed(block)]
+    last = next((index for index in reversed(range(len(blocks))) if blocks[index]), 0)
+    return [
+        replace(frame, cause=index != last)
+        for index, block in reversed(list(enumerate(blocks)))
+        for frame in reversed(block)
+    ]
 
 
 def _matched(lines: Sequence[str], patterns: Sequence[re.Pattern[str]]) -> list[Frame]:
@@ -160,7 +166,8 @@ def _position(
     if own and own.endswith("_test.go") and len(inside) > 1:  # t.Log and t.Errorf print alike
         inside = [f for f in inside if not re.search(r"\.Logf?\(", mapper.source_line(own, f.line))] or inside
     if inside and own and own.endswith(".py") and not _ASSERTED.match(found.message):
-        return own, inside[-1].line  # an error in a helper of the same file: where the test called it
+        outer = [frame for frame in inside if not frame.cause] or inside
+        return own, outer[-1].line  # an error in a helper of the same file: where the test called it
     if inside:
         return own, inside[0].line
     if mapped:

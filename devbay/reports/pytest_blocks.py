@@ -60,7 +60,12 @@ class Block:
             return match["test"]
         if match := _COLLECTING.match(self.title):
             return match["path"]
-        return self.title
+        return self.title.removeprefix("[doctest] ")
+
+    @property
+    def crashed(self) -> str | None:
+        """The test in which an xdist worker died; the head of such a block names only the file."""
+        return next((match["node"] for line in self._head if (match := _CRASHED_WORKER.match(line))), None)
 
     def mentions(self, path: str) -> bool:
         spelled = path.replace("/", "\\")
@@ -71,28 +76,27 @@ class Block:
         return [line for line in self.lines if _LOCATED.match(line)]
 
 
-def describe(block: Block, path: str | None, summary: str) -> list[Found]:
-    """The problem of a block. path: the test's file by the short summary, whose text is `summary`."""
+def describe(block: Block, node: str | None, summary: str) -> list[Found]:
+    """What a block says. node: the test by the short summary (`path::Class::test`), summary: its text."""
+    node = node or block.crashed
+    path = node.partition("::")[0] if node else None
     scope: Scope = "test"
     phase: Phase | None = None
     if around := _AROUND.match(block.title):
         phase = "setup" if around["phase"] == "setup" else "teardown"
     if _COLLECTING.match(block.title):
         scope, path = "suite", path or block.test
-    name = block.test
+    suite, name = _named(node.partition("::")[2] if node and "::" in node else block.test)
     text = "\n".join(block.lines)
     message = _message(block.lines) or summary.removesuffix("...")
     if re.fullmatch(r"contains \d+ failed subtests?", message):
         return []
     expected, actual = compared(message)
-    if worker := _CRASHED_WORKER.match(message):
-        crashed, _, name = worker["node"].partition("::")
-        path = crashed
     frames = _frames(text, message)
     return [
         Found(
-            name=name.rpartition(".")[2] if re.fullmatch(r"[\w.]+\.\w+", name) and scope == "test" else name,
-            suite=_suite(name, path) if scope == "test" else None,
+            name=block.test if scope == "suite" else name,
+            suite=None if scope == "suite" else suite or path,
             kind=_kind(block, message),
             scope=scope,
             phase=phase,
@@ -106,10 +110,18 @@ def describe(block: Block, path: str | None, summary: str) -> list[Found]:
     ]
 
 
-def _suite(name: str, path: str | None) -> str | None:
-    """The class in the head of a block (`TestTax.test_x` or `TestTax::test_x[1]`), else the file."""
-    owner = re.match(r"((?:\w+(?:\.|::))*\w+)(?:\.|::)\w+(?=[\[ (]|$)", name)
-    return owner[1].replace("::", ".") if owner else path
+def _named(test: str) -> tuple[str | None, str]:
+    """(class, test) of `TestTax::test_x[a::b]` or, as heads have it, `TestTax.test_x[a.b]`."""
+    match = re.match(r"((?:\w+(?:::|\.))*)(\w+)(?=$|[\[ (])", test)
+    if match is None or _is_module(match[1]):
+        return None, test
+    owner = match[1].removesuffix("::").removesuffix(".").replace("::", ".")
+    return owner or None, test[match.start(2) :]
+
+
+def _is_module(owner: str) -> bool:
+    """Whether what stands before a test is a module (as in doctests) rather than a class."""
+    return "::" not in owner and owner[:1].islower()
 
 
 def _kind(block: Block, message: str) -> Kind:

@@ -48,7 +48,7 @@ _PROGRESS = re.compile(
 )
 _SHORT = re.compile(
     r"^(?P<word>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS|SUBFAILED|SUBFAIL)(?P<sub>[\[(].*?)?"
-    r" (?P<node>\S+?\.\w+(?:::.+?)?)(?: - (?P<text>.*))?$"
+    r" (?P<rest>[^\s:]\S*?\.\w+(?:(?:::| - ).*)?)$"
 )
 _PREFIX = re.compile(r"^(?P<prefix>\S.{0,60}?[|:>\]] +)=+ [A-Za-z].* =+$", re.MULTILINE)
 _TIMESTAMP = re.compile(r"^\d{4}-\d\d-\d\dT[\d:.]+Z ")
@@ -105,6 +105,14 @@ class _Short:
     text: str
     used: bool = False
 
+    @classmethod
+    def of(cls, word: str, rest: str, sub: str = "") -> _Short:
+        """rest: `path::test[a - b] - text`; the node ends at the first ` - ` that no bracket is open at."""
+        starts = [match.start() for match in re.finditer(" - ", rest)]
+        balanced = (at for at in starts if rest.count("[", 0, at) <= rest.count("]", 0, at))
+        end = next(balanced, len(rest))
+        return cls(word, rest[:end] + sub, rest[end + 3 :])
+
     @property
     def path(self) -> str:
         return self.node.partition("::")[0]
@@ -112,7 +120,8 @@ class _Short:
     @property
     def title(self) -> str:
         """The test as the head of its block names it: `TestTax.test_unknown_country`."""
-        return self.node.partition("::")[2].replace("::", ".")
+        test, bracket, parameters = self.node.partition("::")[2].partition("[")
+        return test.replace("::", ".") + bracket + parameters
 
 
 @dataclass
@@ -189,8 +198,7 @@ class _Reader:
         elif self.current and (match := _LATE_WORD.match(line)):
             self._outcome(self.current, match["word"])
         elif match := _PROGRESS.match(line):
-            if match["percent"] or set(match["marks"]) - set("-,."):
-                self.marks.update(match["marks"])
+            self.marks.update(match["marks"])
             if match["percent"]:
                 self.percent = int(match[3]) if match[3] else 100 * int(match[4]) // max(1, int(match[5]))
             self.going = True
@@ -217,15 +225,15 @@ class _Reader:
         match = _SHORT.match(line)
         if match is None:
             return
-        node, word = match["node"], match["word"]
+        word = match["word"]
         if word.startswith("SUB"):
-            short = _Short("FAILED", node + " " + (match["sub"] or "").strip(), match["text"] or "")
-            self.shorts.append(short)
+            self.shorts.append(_Short.of("FAILED", match["rest"], " " + (match["sub"] or "").strip()))
         elif word in ("FAILED", "ERROR"):
-            self.shorts.append(_Short(word, node, match["text"] or ""))
-            self.seen.setdefault(node, _OUTCOMES[word])
+            short = _Short.of(word, match["rest"])
+            self.shorts.append(short)
+            self.seen.setdefault(short.node, _OUTCOMES[word])
         elif word == "PASSED":
-            self.seen.setdefault(node, "passed")
+            self.seen.setdefault(match["rest"], "passed")
 
     def result(self) -> Parsed:
         failures = self._failures()
@@ -234,7 +242,7 @@ class _Reader:
         if run is not None:
             failures.append(run)
             stopped = "timeout" if run.kind == "timeout" else "crash" if run.kind == "crash" else None
-        complete = self.ended or self.percent == 100
+        complete = self.ended or self.percent == 100 or run is not None
         if not complete and self.current and run is None:
             path, _, test = self.current.partition("::")
             failures.append(
@@ -263,7 +271,7 @@ class _Reader:
             if not block.title:
                 continue
             short = self._short_of(block)
-            found += describe(block, short.path if short else None, short.text if short else "")
+            found += describe(block, short.node if short else None, short.text if short else "")
         loose = [line for block in self.blocks if not block.title for line in block.located()]
         rest = [short for short in self.shorts if not short.used]
         for short in rest:
@@ -275,7 +283,7 @@ class _Reader:
 
     def _short_of(self, block: Block) -> _Short | None:
         """The summary line of a block: same title, and of several the one whose file the block mentions."""
-        title = block.test
+        title = block.crashed or block.test
         same = [short for short in self.shorts if not short.used and title in (short.title, short.node)]
         if block.section == "ERRORS":
             same = [short for short in same if short.word == "ERROR"] or same
@@ -292,7 +300,7 @@ class _Reader:
         )
         if line is not None:
             block.add(line)
-        return describe(block, short.path, short.text)[0]
+        return describe(block, short.node, short.text)[0]
 
     def _unlisted(self, failures: list[Found]) -> list[Found]:
         """Failures that only the progress shows, because the end of the output is missing."""
@@ -308,11 +316,12 @@ class _Reader:
 
     def _counted(self) -> Counts | None:
         """Counts from the progress, for want of a last line."""
-        outcomes: Counter[Outcome] = Counter(self.seen.values())
-        if not outcomes:
-            for mark, times in self.marks.items():
-                if mark in _MARKS:
-                    outcomes[_MARKS[mark]] += times
+        outcomes: Counter[Outcome] = Counter()
+        for mark, times in self.marks.items():
+            if mark in _MARKS:
+                outcomes[_MARKS[mark]] += times
+        if outcomes.total() < len(self.seen):
+            outcomes = Counter(self.seen.values())
         if not outcomes:
             return None
         return count(outcomes["passed"], outcomes["failed"], outcomes["error"], outcomes["skipped"])

@@ -21,11 +21,15 @@ MAX_TESTS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One place in a stack, with the path as the output spelled it. line: 1-based."""
+    """One place in a stack, with the path as the output spelled it.
+
+    line: 1-based. cause: it belongs to an earlier exception that led to the one that was raised.
+    """
 
     path: str
     line: int
     function: str | None = None
+    cause: bool = False
 
 
 @dataclass(frozen=True, slots=True)
