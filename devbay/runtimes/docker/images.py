@@ -71,8 +71,9 @@ def find_image(engine: Engine, reference: str) -> ImageInfo | None:
     try:
         return image_info(engine.call("GET", f"/images/{reference}/json", doing=f"inspect {reference}"))
     except DevbayError as error:
-        if error.code in ("image_not_found", "not_found"):
-            return None
+        missing = error.code in ("image_not_found", "not_found")
+        if missing or re.search(r"invalid reference format|must be lowercase", error.message):
+            return None  # no image can have such a name; a pull says so better
         raise
 
 
@@ -195,7 +196,7 @@ _PULL_FAILURES = (
     (r"toomanyrequests|pull rate limit", "registry_limited"),
     (
         r"manifest unknown|name unknown|manifest for \S+ not found|repository does not exist"
-        r"|invalid reference format|repository name \S* ?must|no such image|: not found",
+        r"|invalid reference format|must be lowercase|no such image|: not found",
         "image_not_found",
     ),
     (
