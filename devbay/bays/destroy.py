@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,8 @@ from devbay.worktrees import (
     to_trash,
     unheld_commits,
 )
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -73,7 +76,10 @@ def destroy(bay: Bay, *, force: bool, job: Job) -> DestroyAnswer:
     engine_there = _engine_answers(bay)
     bay.update(phase="destroying", reason="")
     bay.parts.health.forget(record.id)
-    bay.parts.proxy.withdraw(record.site)
+    try:
+        bay.parts.proxy.withdraw(record.site)
+    except DevbayError as error:  # the wish is stored; the next call to the proxy carries it out
+        logger.warning("withdrawing %s: %s", record.site, error.message)
     removed: list[str] = []
     if engine_there:
         job.progress("removing containers, volumes and network")

@@ -20,7 +20,7 @@ from devbay.errors import DevbayError
 from devbay.home import Home
 from devbay.jobs import Job
 from devbay.manifest import Capability, Loaded, Manifest, capabilities
-from devbay.manifest.images import scheme
+from devbay.manifest.images import family
 from devbay.runtimes.base import BayRef, Runtime
 from devbay.runtimes.pool import RuntimePool
 from devbay.security.approvals import pending
@@ -35,6 +35,9 @@ from devbay.store import BayRecord, Store
 from devbay.works import Work
 from devbay.worktrees import Repository, git_env, git_mounts, read_includes
 from devbay.worktrees.git import Git
+
+SPEAK_OTHER = frozenset({"postgres", "mysql", "redis", "mongodb", "amqp", "nats", "memcached", "broker"})
+"""Image families whose primary port speaks no HTTP; their named ports may."""
 
 
 def now() -> str:
@@ -148,16 +151,18 @@ class Bay:
     @property
     def routes(self) -> list[Route]:
         """The routes of every service that a browser can talk to."""
-        browsable = [name for name in self.manifest.services if self.is_browsable(name)]
-        return self.addresses.routes(
-            self.record.name, browsable, suffixes_from_config(self.parts.home.config)
+        found = self.addresses.routes(
+            self.record.name, self.manifest.services, suffixes_from_config(self.parts.home.config)
         )
+        mute = {name for name in self.manifest.services if not self.is_browsable(name)}
+        return [r for r in found if r.service not in mute or not self._is_primary_port(r)]
 
     def is_browsable(self, service: str) -> bool:
-        """Whether the service has a host port and is not of a family that speaks another protocol."""
-        if (service, "port") not in self.host_ports and not self.manifest.services[service].ports:
-            return False
-        return scheme(self.manifest.services[service].image) == "http"
+        """Whether the service's primary port speaks HTTP, as far as its image tells."""
+        return family(self.manifest.services[service].image) not in SPEAK_OTHER
+
+    def _is_primary_port(self, route: Route) -> bool:
+        return self.host_ports.get((route.service, "port")) == route.port
 
     @cached_property
     def pending(self) -> list[Capability]:
@@ -224,7 +229,10 @@ class Bay:
         git = Git(git_dir, worktree)
 
         def tracked(value: str) -> bool:
-            return "\n" not in value and git.run("grep", "--cached", "-qF", "-e", value).code == 0
+            if "\n" in value:
+                return False
+            # on standard input, because arguments can be seen by everybody on the machine
+            return git.run("grep", "--cached", "-qF", "-f", "-", stdin=value.encode()).code == 0
 
         own = {self.record.name, self.record.project, self.record.site, f"{self.record.site}.localhost"}
         pairs = read_includes(worktree, self.record.includes)

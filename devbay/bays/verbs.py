@@ -88,6 +88,7 @@ class Bays:
         if boot:
             self.parts.runtimes.check(caller.env)
         record = reserve(self.parts, repository, request, caller.env)
+        self.parts.proxy.ensure()  # so that every URL from now on has the port it will keep
         self._failures.pop((repository.id, record.name), None)
 
         def body(job: Job) -> None:

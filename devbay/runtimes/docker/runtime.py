@@ -10,10 +10,11 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from devbay.errors import WORK_FAILED, DevbayError
 from devbay.jobs import Job
+from devbay.manifest import confined
 from devbay.runtimes.base import (
     BayRef,
     BindMount,
@@ -434,7 +435,7 @@ class DockerRuntime:
         if spec.worktree is not None:
             mounts.append(BindMount(str(spec.worktree), str(spec.worktree)))
             mounts += spec.git_mounts
-        mounts += [*spec.mounts, *binds]
+        mounts += [*with_git_kept(spec), *binds]
         if env:
             mounts += self._host.outbound.mounts()
         if spec.docker_socket:
@@ -555,6 +556,27 @@ class DockerRuntime:
                 exit_code=WORK_FAILED,
             )
         return found[0]
+
+
+def with_git_kept(spec: ServiceSpec) -> list[BindMount]:
+    """The manifest's mounts, and on top of each what protects git inside it (decision 1).
+
+    A folder of the worktree that is mounted at a second place shows its `.git` there too. The sources are
+    checked once more, because the worktree belongs to programs that may have put links in since.
+    """
+    mounts: list[BindMount] = []
+    for mount in spec.mounts:
+        mounts.append(mount)
+        source = PurePosixPath(mount.source)
+        if spec.worktree is None or not source.is_relative_to(spec.worktree):
+            continue
+        confined(spec.worktree, str(source.relative_to(spec.worktree)))
+        for guard in spec.git_mounts:
+            inner = PurePosixPath(guard.target)
+            if inner.is_relative_to(source):
+                target = str(PurePosixPath(mount.target) / inner.relative_to(source))
+                mounts.append(dataclasses.replace(guard, target=target))
+    return mounts
 
 
 def _network(bay: BayRef) -> str:
