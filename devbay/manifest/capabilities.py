@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from devbay.manifest.interpolate import secret_refs
+from devbay.manifest import images
+from devbay.manifest.interpolate import references, secret_refs
 from devbay.manifest.models import Container, Manifest, Service
 
 Kind = Literal["docker_socket", "mount", "git", "install_scripts", "secret"]
@@ -37,14 +39,14 @@ def capabilities(manifest: Manifest) -> tuple[Capability, ...]:
         detail = "git: rw lets every container of a bay that has the worktree commit and move branches"
         found.append(_capability("git", "git", None, None, "write to the git repository", detail, "rw"))
     for name, service in manifest.services.items():
-        found += _of_container(service, f"services/{name}", name, None)
+        found += _of_container(manifest, service, f"services/{name}", name, None)
     for name, task in manifest.tasks.items():
-        found += _of_container(task, f"tasks/{name}", None, name)
+        found += _of_container(manifest, task, f"tasks/{name}", None, name)
     return tuple(found)
 
 
 def _of_container(
-    container: Container, path: str, service: str | None, task: str | None
+    manifest: Manifest, container: Container, path: str, service: str | None, task: str | None
 ) -> Iterator[Capability]:
     """The content that a key covers is what would make another approval necessary if it changed."""
     who = service or f"task {task}"
@@ -79,7 +81,7 @@ def _of_container(
         )  # fmt: skip
     receivers: dict[str, list[str]] = {}
     for variable, value in container.env.items():
-        for ref in secret_refs(value):
+        for ref in received_secrets(value, manifest):
             receivers.setdefault(ref, []).append(variable)
     for ref, variables in receivers.items():
         yield _capability(
@@ -88,6 +90,20 @@ def _of_container(
             f"{who} ({_origin(container)}) reads the secret {ref} as {', '.join(variables)}",
             ref,
         )  # fmt: skip
+
+
+def received_secrets(value: str, manifest: Manifest) -> tuple[str, ...]:
+    """The secrets in an env value: named in it, or in the login of a service whose address it holds."""
+    found = list(secret_refs(value))
+    for reference in references(value):
+        service = manifest.services.get(reference.service or "")
+        if service is None:
+            continue
+        access = dataclasses.asdict(images.access(service.image, service.env))
+        fields = access if reference.field == "url" else {reference.field}
+        for field in fields:
+            found += secret_refs(access.get(field) or "")
+    return tuple(dict.fromkeys(found))
 
 
 def _origin(container: Container) -> str:

@@ -84,3 +84,18 @@ def test_an_ordinary_manifest_asks_for_nothing() -> None:
         found("version: 1\nproject: a\nservices: {b: {build: ., start: [bash], health: {process: true}}}\n")
         == ()
     )
+
+
+def test_the_address_of_a_service_whose_login_is_a_secret_gives_that_secret_to_its_reader() -> None:
+    manifest = parse(
+        """
+version: 1
+project: shop
+services:
+  db: {image: "postgres:17", port: 5432, health: {tcp: 5432}, env: {POSTGRES_PASSWORD: "${secret:db}"}}
+  api: {image: "node:20", start: [x], health: {process: true}, env: {URL: "${bay.db.url}"}}
+  web: {image: "node:20", start: [x], health: {process: true}, env: {HOST: "${bay.db.host}"}}
+"""
+    ).require()
+    found = {(each.kind, each.service) for each in capabilities(manifest)}
+    assert found == {("secret", "db"), ("secret", "api")}
