@@ -222,7 +222,7 @@ def test_a_folder_that_is_not_there_is_an_error_and_is_not_made(make: Maker, tmp
     gone = tmp_path / "gone"
     with pytest.raises(DevbayError) as raised:
         make("true", binds=(BindMount(str(gone), "/x"),))
-    assert raised.value.code == "path_not_shared" and not gone.exists()
+    assert raised.value.code == "folder_missing" and not gone.exists()
 
 
 # Containers
@@ -389,6 +389,22 @@ def test_a_network_is_made_once_by_many_and_removed_with_what_is_on_it(make: Mak
     networks.remove(engine, name)
     networks.remove(engine, name)
     assert networks.inspect(engine, name) is None
+
+
+def test_a_container_at_rest_starts_on_a_network_made_again_with_its_names_and_ports(
+    make: Maker, engine: Engine
+) -> None:
+    name, port = f"devbay-{HOME}-again", free_port()
+    networks.ensure(engine, name, "10.213.255.64/27", LABELS)
+    container = make("nc", "-ll", "-p", "80", "-e", "cat", network=name, aliases=("web",), ports={80: port})
+    containers.stop(engine, container, timeout_s=0)
+    networks.remove(engine, name)
+    networks.ensure(engine, name, "10.213.255.96/27", LABELS)
+    networks.connect(engine, name, container, aliases=("web",))  # else it looks for the old network's id
+    containers.start(engine, container)
+    assert "10.213.255." in make.output("nslookup", "web", network=name)
+    target = ContainerTarget(engine, container, "web", {80: port}, 80)
+    wait_healthy(Health(tcp=80), target, host_header="h", first=True, job=Job())
 
 
 def test_an_internal_network_has_no_way_out(make: Maker, engine: Engine) -> None:

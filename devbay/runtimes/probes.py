@@ -86,6 +86,7 @@ def wait_healthy(health: Health, target: Target, *, host_header: str, first: boo
     pause = FIRST_PAUSE_S
     while True:
         job.check()
+        begun = time.monotonic()
         failure = _attempts(health, target, host_header, wanted, deadline, job)
         if failure is None:
             return
@@ -93,7 +94,8 @@ def wait_healthy(health: Health, target: Target, *, host_header: str, first: boo
         left = deadline - time.monotonic()
         if left <= 0:
             raise _failed(target, health, reason)
-        job.sleep(min(pause, left))
+        # no more than half of the time: a command in a container costs as much as a small start
+        job.sleep(min(max(pause, time.monotonic() - begun), health.interval_s, left))
         pause = min(pause * GROWTH, health.interval_s)
 
 

@@ -122,6 +122,7 @@ def check_visible(engine: Engine, container: str, folder: Path) -> None:
     finally:
         nonce.unlink(missing_ok=True)
     if not seen:
+        engine.call("GET", f"/containers/{container}/json")  # `not_found` if it is the container that is gone
         raise DevbayError(
             "path_not_shared",
             f"the Docker engine at {engine.endpoint.host} does not see the files in {folder}",

@@ -10,13 +10,15 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
-from devbay.errors import DevbayError
+from devbay.errors import WORK_FAILED, DevbayError
 from devbay.jobs import Job
 from devbay.runtimes.base import ContainerState
 from devbay.runtimes.docker.archives import Entry, put
 from devbay.runtimes.docker.engine import Engine, Stream
+from devbay.runtimes.docker.failures import unreachable
 from devbay.runtimes.docker.specs import (
     WORKSPACE,
     ContainerSpec,
@@ -84,7 +86,7 @@ def create(engine: Engine, spec: ContainerSpec) -> str:
             "POST", "/containers/create", params=params, body=create_body(spec, engine.info()), doing=doing
         )
     except DevbayError as error:
-        raise _without_values(error, spec.env) from None
+        raise _told(error, spec) from None
     container = str(made["Id"])
     link = (Entry(WORKSPACE, "link", target=spec.worktree),) if spec.worktree else ()
     if not (spec.files or link):
@@ -204,7 +206,7 @@ def wait(engine: Engine, container: str, job: Job) -> int:
         for answer in stream.documents():
             return int(answer["StatusCode"])
     job.check()
-    raise DevbayError("engine_unreachable", "the Docker engine ended while a container was waited for")
+    raise unreachable(engine.endpoint.host, "it ended while a container was waited for")
 
 
 def attach(engine: Engine, container: str, *, job: Job | None = None) -> AbstractContextManager[Stream]:
@@ -263,9 +265,19 @@ def _allowing(codes: str, engine: Engine, method: str, path: str, **options: Any
             raise
 
 
-def _without_values(error: DevbayError, env: Mapping[str, str]) -> DevbayError:
+def _told(error: DevbayError, spec: ContainerSpec) -> DevbayError:
+    """A refused create without the values of `env`, and with the fact that only this side knows."""
+    gone = error.data.get("path") if error.code == "path_not_shared" else None
+    if gone is not None and not Path(gone).exists():
+        return DevbayError(
+            "folder_missing",
+            f"cannot create {spec.name}: {gone}, which it mounts, does not exist",
+            next="make the folder again, or `devbay rm` the bay if its checkout was deleted",
+            exit_code=WORK_FAILED,
+            path=gone,
+        )
     message = error.message
-    for name, value in env.items():
+    for name, value in spec.env.items():
         if len(value) >= 4:
             message = message.replace(value, f"[{name}]")
     return DevbayError(error.code, message, next=error.next, exit_code=error.exit_code, **error.data)

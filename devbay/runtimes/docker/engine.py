@@ -21,8 +21,8 @@ from devbay.jobs import Job
 from devbay.runtimes.docker.contexts import Endpoint
 from devbay.runtimes.docker.failures import causes, failure_from_text, unreachable
 
-CHECK_TIMEOUT_S = 2.0
-CALL_TIMEOUT_S = 120.0
+CHECK_TIMEOUT_S = 2
+CALL_TIMEOUT_S = 120
 POOL_SIZE = 32
 """Connections kept open: about 16 threads of work, plus streams (logs, events, waits)."""
 
@@ -275,9 +275,9 @@ def translate(error: Exception, endpoint: Endpoint, *, doing: str = "") -> Devba
         text = str(error.explanation or error)
         return failure_from_text(text, doing=doing, status=error.status_code)
     transport = (requests.RequestException, urllib3.exceptions.HTTPError, OSError)
-    if isinstance(error, DockerException) and "server API version" not in str(error):
+    if isinstance(error, DockerException):
         return failure_from_text(str(error), doing=doing)
-    if isinstance(error, (DockerException, *transport)):
+    if isinstance(error, transport):
         return unreachable(endpoint.host, connection_reason(error), context=endpoint.name, doing=doing)
     return None
 
@@ -331,26 +331,35 @@ def classify(info: Mapping[str, Any], *, platform: str) -> EngineInfo:
 def _connect(endpoint: Endpoint) -> Any:
     import docker
     import requests.adapters
+    from docker.constants import DEFAULT_DOCKER_API_VERSION
 
     tls: Any = False
     if endpoint.tls:
         pair = (endpoint.cert, endpoint.key) if endpoint.cert and endpoint.key else None
         tls = docker.tls.TLSConfig(client_cert=pair, ca_cert=endpoint.ca, verify=endpoint.verify)
-    client = docker.APIClient(
-        base_url=endpoint.host,
-        version="auto",
-        timeout=CHECK_TIMEOUT_S,
-        tls=tls,
-        max_pool_size=POOL_SIZE,
-        use_ssh_client=endpoint.host.startswith("ssh://"),
-    )
-    client.timeout = CALL_TIMEOUT_S
-    client.headers["Accept-Encoding"] = "identity"  # archives come compressed otherwise, at a price
-    client.trust_env = False  # proxies and CA bundles in the daemon's environment are not the caller's
-    if endpoint.host.startswith("tcp://"):
-        # the package applies max_pool_size to unix sockets only
-        for scheme in ("http://", "https://"):
-            client.mount(scheme, requests.adapters.HTTPAdapter(pool_maxsize=POOL_SIZE))
+
+    def client_of(version: str, timeout_s: int) -> Any:
+        client = docker.APIClient(
+            base_url=endpoint.host,
+            version=version,
+            timeout=timeout_s,
+            tls=tls,
+            max_pool_size=POOL_SIZE,
+            use_ssh_client=endpoint.host.startswith("ssh://"),
+        )
+        client.headers["Accept-Encoding"] = "identity"  # archives come compressed otherwise, at a price
+        # Proxies and CA bundles in the daemon's environment are not the caller's. `version="auto"` would ask
+        # before this is set, and fail where REQUESTS_CA_BUNDLE hides the context's own CA.
+        client.trust_env = False
+        if endpoint.host.startswith("tcp://"):
+            # the package applies max_pool_size to unix sockets only
+            for scheme in ("http://", "https://"):
+                client.mount(scheme, requests.adapters.HTTPAdapter(pool_maxsize=POOL_SIZE))
+        return client
+
+    asking = client_of(DEFAULT_DOCKER_API_VERSION, CHECK_TIMEOUT_S)
+    client = client_of(asking.version(api_version=False)["ApiVersion"], CALL_TIMEOUT_S)
+    asking.close()
     config = Path(endpoint.config_dir) / "config.json"
     if endpoint.config_dir and config.is_file():
         client.reload_config(str(config))

@@ -101,7 +101,7 @@ MEANINGS = tuple(
         (r"is paused|is already paused", "paused"),
         (r"removal of container \S+ is already in progress", "removal_in_progress"),
         (
-            r"No such container|No such exec instance|no such volume|network \S+ not found"
+            r"No such container|No such exec instance|no such volume|network (?P<network>\S+) not found"
             r"|Could not find the file",
             "not_found",
         ),

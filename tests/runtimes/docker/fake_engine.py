@@ -54,6 +54,7 @@ class FakeEngine:
 class Server(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 64
     fake: FakeEngine
 
     def __init__(self, *arguments: Any) -> None:

@@ -38,9 +38,10 @@ def test_a_folder_in_a_container_is_never_replaced_by_something_else(fake: FakeE
 def test_a_folder_that_the_engine_does_not_see_is_refused_and_nothing_is_left_in_it(
     fake: FakeEngine, tmp_path: Path
 ) -> None:
+    fake.answers["GET /containers/c/json"] = {}
     with pytest.raises(DevbayError, match="does not see the files") as raised:
         archives.check_visible(fake.engine, "c", tmp_path)
     assert raised.value.code == "path_not_shared" and raised.value.data["path"] == str(tmp_path)
     assert str(tmp_path) in raised.value.next
     assert list(tmp_path.iterdir()) == []
-    assert fake.asked[-1][1]["path"].startswith(f"{tmp_path}/.devbay-nonce-")
+    assert fake.asked[-2][1]["path"].startswith(f"{tmp_path}/.devbay-nonce-")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,17 @@ def test_no_value_of_the_environment_is_in_an_error(fake: FakeEngine) -> None:
         containers.create(fake.engine, ContainerSpec("n", "i", env={"TOKEN": "s3cret value"}))
     assert raised.value.message == "cannot create n: invalid environment: TOKEN=[TOKEN]"
     assert raised.value.__cause__ is None
+
+
+def test_a_mounted_folder_that_is_gone_is_told_from_one_that_is_not_shared(
+    fake: FakeEngine, tmp_path: Path
+) -> None:
+    text = 'invalid mount config for type "bind": bind source path does not exist: '
+    for folder, code in ((tmp_path, "path_not_shared"), (tmp_path / "gone", "folder_missing")):
+        fake.answers["POST /containers/create"] = (400, {"message": f"{text}{folder}"})
+        with pytest.raises(DevbayError) as raised:
+            containers.create(fake.engine, ContainerSpec("n", "i"))
+        assert raised.value.code == code and str(folder) in raised.value.message
 
 
 def test_a_container_without_files_costs_one_call(fake: FakeEngine) -> None:
