@@ -104,11 +104,13 @@ def test_a_wrong_call_ends_with_two_and_words_on_stderr(shared: House, words: li
 def test_an_error_of_a_tool_is_shown_with_its_next_step_and_code(shared: House) -> None:
     found = shared.command("status", "nope")
     assert found.returncode == 2
-    assert (
-        found.stderr == "error: there is no tool 'bay_status' (unknown_tool)\nnext: did you mean bay_list?\n"
+    assert found.stderr == (
+        "working on bay_status\n"
+        "error: no script for bay_status (unknown_bay)\ncandidates:\n  a\n  b\nnext: devbay ls\n"
     )
     error = loads(shared.command("status", "nope", "--json").stdout)["error"]
-    assert error["code"] == "unknown_tool"
+    assert error["code"] == "unknown_bay"
+    assert error["candidates"] == ["a", "b"]
 
 
 def test_a_reader_that_leaves_is_no_failure(shared: House) -> None:

@@ -5,18 +5,19 @@ As a program (`python -c "from tests.daemon.fake import main; main()"`) it is a 
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 import devbay
-from devbay.answers import Answer, BayInfo, BayList
+from devbay.answers import Answer, BayInfo, BayList, DestroyAnswer, LogsAnswer, RunResult, UrlAnswer
 from devbay.daemon.lifecycle import IDLE_S, run
 from devbay.errors import DevbayError
 from devbay.home import Home
@@ -108,6 +109,64 @@ TOOLS: list[Tool[Any, Any]] = [
 ]  # fmt: skip
 
 
+class AnyArguments(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class Script:
+    """Answers written by a test: `script.json` maps a tool or method to its answers, given one by one.
+
+    The last answer is given again and again; `{"raise": {...}}` is an error. Calls go to `calls.jsonl`.
+    """
+
+    tools: ClassVar = {
+        "bay_create": BayInfo, "bay_status": BayInfo, "bay_up": BayInfo, "bay_rest": BayInfo,
+        "bay_run_task": RunResult, "bay_run_result": RunResult, "bay_logs": LogsAnswer,
+        "bay_url": UrlAnswer, "bay_destroy": DestroyAnswer,
+    }  # fmt: skip
+    methods = (
+        "gc",
+        "doctor",
+        "approve.list",
+        "approve.grant",
+        "exec",
+        "logs.follow",
+        "run.cancel",
+        "run.junit",
+    )
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._given: dict[str, int] = {}
+
+    def answer(self, name: str, arguments: dict[str, Any]) -> Any:
+        with (self._folder / "calls.jsonl").open("a") as calls:
+            calls.write(json.dumps([name, arguments]) + "\n")
+        path = self._folder / "script.json"
+        answers = json.loads(path.read_text()).get(name) if path.exists() else None
+        if not answers:
+            raise DevbayError("unknown_bay", f"no script for {name}", next="devbay ls", candidates=["a", "b"])
+        number = self._given[name] = self._given.get(name, -1) + 1
+        answer = answers[min(number, len(answers) - 1)]
+        if "raise" in answer:
+            raise DevbayError(**answer["raise"])
+        return answer
+
+    def tool(self, name: str, kind: type[Answer]) -> Tool[Any, Any]:
+        def run(call: Call, arguments: AnyArguments) -> Answer:
+            call.job.progress(f"working on {name}", None)
+            return kind.model_validate(self.answer(name, arguments.model_dump()))
+
+        return Tool(name, name, name, AnyArguments, kind, run, lambda answer: "scripted")
+
+    def method(self, name: str) -> PrivateHandler:
+        def run(call: Call, params: dict[str, Any]) -> dict[str, Any] | Iterator[dict[str, Any]]:
+            answer = self.answer(name, params)
+            return iter(answer) if isinstance(answer, list) else answer
+
+        return run
+
+
 class FakeCore:
     """Services whose behaviour the environment of the test's daemon decides."""
 
@@ -118,6 +177,9 @@ class FakeCore:
             "devbay/refuse": self._refuse,
             "devbay/bug": self._bug,
         }
+        self.script = Script(home.state_dir)
+        self.private |= {f"devbay/{name}": self.script.method(name) for name in Script.methods}
+        self.tools = TOOLS + [self.script.tool(name, kind) for name, kind in Script.tools.items()]
 
     def start(self) -> None:
         if failure := os.environ.get("LC_FAKE_FAIL"):
@@ -163,6 +225,11 @@ def argv(**options: str) -> list[str]:
     return [sys.executable, "-P", "-c", code]
 
 
+def make(home: Home) -> tuple[FakeCore, list[Tool[Any, Any]]]:
+    core = FakeCore(home)
+    return core, core.tools
+
+
 def main(options: dict[str, str]) -> None:
     devbay.__version__ = options.get("version", devbay.__version__)
     if "slow_start" in options:
@@ -170,6 +237,6 @@ def main(options: dict[str, str]) -> None:
     ready = int(sys.argv[sys.argv.index("--ready-fd") + 1]) if "--ready-fd" in sys.argv else None
     home = Home.from_environment(os.environ)
     idle_s = float(options.get("idle_s", IDLE_S))
-    code = run(lambda home: (FakeCore(home), TOOLS), home=home, ready_fd=ready, idle_s=idle_s)
+    code = run(make, home=home, ready_fd=ready, idle_s=idle_s)
     logging.shutdown()
     os._exit(code)
