@@ -128,7 +128,8 @@ class Installer:
         template that a person has pruned in part, so that must not be touched.
         """
         for number in range(256):
-            candidate = f"{key[:-2]}{number:02x}" if number else key
+            variant = hashlib.sha256(f"{key} {number}".encode()).hexdigest()[: len(key) - 4]
+            candidate = key[:4] + variant if number else key
             known = self.store.template(candidate)
             if known is None or known.state == "building" or self._is_there(known):
                 return candidate

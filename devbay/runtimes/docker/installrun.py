@@ -104,7 +104,6 @@ def _container(
         volumes={**names.caches, **names.volumes},
         labels=names.labels,
         platform=spec.platform,
-        init=True,
         files=(*folders, *files),
     )
 

@@ -209,8 +209,8 @@ def _places(
 def worth_keeping(changes: Sequence[Mapping[str, Any]], mounted: Sequence[str]) -> bool:
     """Whether a container's difference (`GET /containers/{id}/changes`) holds anything but traces.
 
-    Traces are folders that lead to other changes or mount points, `/workspace`, temporary files, the place
-    of the engine's init, npm's cache, and the compiled files that any run of Python leaves.
+    Traces are folders that lead to other changes or mount points, `/workspace`, temporary files, npm's cache,
+    and the compiled files that any run of Python leaves.
     """
     paths = [PurePosixPath(change["Path"]) for change in changes]
     leading = {parent for path in (*paths, *map(PurePosixPath, mounted)) for parent in path.parents}
@@ -218,7 +218,7 @@ def worth_keeping(changes: Sequence[Mapping[str, Any]], mounted: Sequence[str]) 
     return any(
         path not in leading
         and not any(path.is_relative_to(place) for place in hidden)
-        and not {"__pycache__", ".npm", "docker-init"} & set(path.parts)
+        and not {"__pycache__", ".npm"} & set(path.parts)
         for path in paths
     )
 
