@@ -297,11 +297,10 @@ async def _listen(daemon: Daemon, ready: _Ready) -> None:
         while True:
             listener = await anyio.create_unix_listener(path, mode=0o600, backlog=128)
             async with listener:
-                accepting = anyio.CancelScope()
+                accepting, inode = anyio.CancelScope(), _inode(path)
                 connections.start_soon(_accept, listener, daemon.server, connections, accepting)
                 ready.tell("ready")
-                inode = path.stat().st_ino
-                while _inode(path) == inode:
+                while inode is not None and _inode(path) == inode:
                     await anyio.sleep(CHECK_S)
                 logger.warning("%s was removed; listening anew", path)
                 accepting.cancel()

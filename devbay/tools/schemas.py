@@ -76,7 +76,7 @@ def _merge_null(node: dict[str, Any], *, nullable: bool) -> dict[str, Any]:
     options = node.get("anyOf")
     if not options or {"type": "null"} not in options:
         return node
-    rest = [option for option in options if option != {"type": "null"}]
+    rest: list[dict[str, Any]] = [option for option in options if option != {"type": "null"}]
     others = {key: value for key, value in node.items() if key != "anyOf"}
     if not nullable:
         return others | (rest[0] if len(rest) == 1 else {"anyOf": rest})
