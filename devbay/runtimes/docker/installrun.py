@@ -70,6 +70,9 @@ def run_install(
         if worth_keeping(changes, (*names.volumes, *names.caches, *(m.target for m in outbound.mounts()))):
             ours = any(change["Path"] == WORKSPACE and change["Kind"] == 1 for change in changes)
             result = _commit(engine, container, names, image, replace_workspace=ours)
+    except DevbayError:
+        job.check()  # a cancelled job killed the container, and all else follows from that
+        raise
     finally:
         containers.remove(engine, container)
     for path in names.volumes.keys() - kept:
