@@ -84,6 +84,15 @@ def test_after_a_restart_of_the_engine_everything_is_listed_again(fake: FakeEngi
     assert listener.relists == 2 and listener.lost == ["engine_unreachable"]
 
 
+def test_a_stream_that_ends_in_good_order_counts_as_lost(fake: FakeEngine) -> None:
+    fake.answers["GET /events"] = lambda handler: handler.chunks()(b"")
+    listener = Listener(fake)
+    listener.watcher.start()
+    wait_for(lambda: listener.relists >= 2)
+    listener.watcher.close()
+    assert listener.lost[0] == "engine_unreachable"
+
+
 def test_a_listener_that_fails_does_not_end_the_watching(fake: FakeEngine, caplog: Any) -> None:
     fake.answers["GET /events"] = stream_of(DIE, DIE)
     heard = []
