@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import re
-import select
 import socket
 import threading
 import time
@@ -122,8 +121,7 @@ def tcp_reason(address: tuple[str, int], *, successes: int, timeout_s: float) ->
             connection = socket.create_connection(address, timeout=timeout_s)
             connections.append((connection, time.monotonic() + TCP_SETTLE_S))
         for connection, until in connections:
-            readable, _, _ = select.select([connection], [], [], max(0.0, until - time.monotonic()))
-            if readable and not connection.recv(1):
+            if _ends_before(connection, until):
                 return "accepted and closed at once (nothing listens behind the published port yet)"
     except OSError as error:
         return _network_reason(error, timeout_s)
@@ -131,6 +129,15 @@ def tcp_reason(address: tuple[str, int], *, successes: int, timeout_s: float) ->
         for connection, _until in connections:
             connection.close()
     return None
+
+
+def _ends_before(connection: socket.socket, until: float) -> bool:
+    """Whether the other side ends the connection by then, without a byte. Raises `ConnectionResetError`."""
+    connection.settimeout(max(0.001, until - time.monotonic()))
+    try:
+        return connection.recv(1) == b""
+    except TimeoutError:
+        return False
 
 
 def http_reason(
