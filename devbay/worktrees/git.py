@@ -3,7 +3,8 @@
 What a container or a tracked file could make git run on the host, and what is done about it:
 
 * `.git` rewritten to name another git directory: never read; `--git-dir` and `GIT_COMMON_DIR` are given.
-* `commondir` and `core.worktree` rewritten: overridden by `GIT_COMMON_DIR` and `--work-tree`.
+* `commondir` rewritten: refused, since git reads refs by it even where `GIT_COMMON_DIR` says otherwise.
+* `core.worktree` rewritten: overridden by `--work-tree`.
 * `core.fsmonitor`, `core.hooksPath`, pagers, editors, prompts, signature programs: overridden.
 * `diff.external`, `textconv`: nothing here asks for a patch, and nothing else runs them.
 * filters: those of the user's own configuration (system, global, repository) may run, as they do when the
@@ -102,6 +103,7 @@ class Git:
         if self.work_tree is not None:
             where.append(f"--work-tree={self.work_tree}")
         if self.common_dir != self.git_dir:
+            self._check_commondir()
             extra["GIT_COMMON_DIR"] = str(self.common_dir)
         emptied = self._untrusted_filters if filters else self._all_filters
         pairs = [(f"filter.{name}.{key}", value) for name in emptied for key, value in FILTER_KEYS.items()]
@@ -134,6 +136,19 @@ class Git:
     def records(self, *args: str, **options: Any) -> list[str]:
         """What a command with `-z` printed, split at its NULs."""
         return split_nul(self.out(*args, **options))
+
+    def _check_commondir(self) -> None:
+        try:
+            said = (self.git_dir / "commondir").read_text(errors="replace").strip()
+        except OSError as error:
+            said = os.strerror(error.errno or 0)
+        if os.path.normpath(self.git_dir / said) != str(self.common_dir):
+            raise DevbayError(
+                "tampered",
+                f"{self.git_dir / 'commondir'} does not name {self.common_dir}",
+                next=f"write '../..' to {self.git_dir / 'commondir'}",
+                exit_code=1,
+            )
 
     @cached_property
     def _configured_filters(self) -> list[tuple[str, str]]:

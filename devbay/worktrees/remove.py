@@ -23,7 +23,7 @@ from devbay.worktrees.record import (
     scratch_logs,
 )
 from devbay.worktrees.repository import Repository, registration
-from devbay.worktrees.submodules import linked_below
+from devbay.worktrees.submodules import linked_below, module_dirs
 
 RETIRED = "retired-"
 
@@ -163,12 +163,13 @@ def _remove_folder(path: Path) -> None:
 def _retire_all(repository: Repository, path: Path, git_dir: Path | None) -> None:
     """Take the registrations of a worktree and its submodules out of git's sight, then delete them."""
     for own in [*linked_below(repository.common_dir, path).values(), *([git_dir] if git_dir else [])]:
-        parent = own.parent
         beneath.remove_tree(scratch_logs(own))
         # A rename happens or does not: git never sees half an entry.
         own.replace(folder_of(repository.common_dir) / f"{RETIRED}{own.name}-{own.stat().st_ino}")
-        if not any(parent.iterdir()):
-            parent.rmdir()
+    for shared in [repository.common_dir, *module_dirs(repository.common_dir)]:
+        listing = shared / "worktrees"
+        if listing.is_dir() and not any(listing.iterdir()):
+            listing.rmdir()
     _sweep_retired(repository.common_dir)
 
 
