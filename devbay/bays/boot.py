@@ -272,7 +272,7 @@ class Boot:
             f"{name} exited with code {ended.code}" + (" (out of memory)" if ended.oom_killed else ""),
             next=f"bay_logs(bay={bay.record.name!r}, service={name!r})",
             exit_code=WORK_FAILED,
-            logs=[entry.text for entry in tail],
+            log=[entry.text for entry in tail],
         )
 
     def _stop(self, step: Step) -> None:

@@ -24,6 +24,7 @@ TCP_SETTLE_S = 0.05
 PROCESS_SETTLE_S = 0.25
 """A process that fails at once has ended by then."""
 ATTEMPT_S = 5.0
+PORT_WAIT_S, PORT_PAUSE_S = 1.0, 0.02
 COMMAND_S = 30.0
 """Broker clients take seconds to start; a command that runs longer cannot be ended from outside."""
 TAIL_LINES = 40
@@ -83,6 +84,8 @@ def wait_healthy(health: Health, target: Target, *, host_header: str, first: boo
         return
     wanted = FIRST_SUCCESSES if first and health.kind in ("http", "tcp") else 1
     pause = FIRST_PAUSE_S
+    if health.kind == "cmd":
+        _until_port_answers(target, deadline, job)
     while True:
         job.check()
         begun = time.monotonic()
@@ -96,6 +99,25 @@ def wait_healthy(health: Health, target: Target, *, host_header: str, first: boo
         # no more than half of the time: a command in a container costs as much as a small start
         job.sleep(min(max(pause, time.monotonic() - begun), health.interval_s, left))
         pause = min(pause * GROWTH, health.interval_s)
+        if health.kind == "cmd":
+            _until_port_answers(target, deadline, job)
+
+
+def _until_port_answers(target: Target, deadline: float, job: Job) -> None:
+    """Before a command is run: wait, at most a second, until the service's port answers, if it has one.
+
+    Looking at a port costs nothing; a command in a container slows down the start that it asks about.
+    """
+    try:
+        address = target.address(None)
+    except DevbayError:
+        return
+    until = min(deadline, time.monotonic() + PORT_WAIT_S)
+    while time.monotonic() < until:
+        if tcp_reason(address, successes=1, timeout_s=PORT_WAIT_S) is None:
+            return
+        _alive(target)
+        job.sleep(PORT_PAUSE_S)
 
 
 def probe_once(health: Health, target: Target, *, host_header: str) -> str | None:

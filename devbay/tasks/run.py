@@ -145,7 +145,7 @@ def perform(run: Run, job: Job) -> RunResult:
         untracked_before = set()
     except DevbayError as error:
         bay.scrub_error(error)
-        lines = error.data.get("logs") or []
+        lines = error.data.get("log") or []
         return run.base(
             "error",
             reason="services_failed",
@@ -227,7 +227,7 @@ def _why(outcome: Outcome) -> tuple[list[str], list[str]]:
     logs: list[str] = []
     for step, error in outcome.failed.items():
         reasons.append(f"{step.rpartition(':')[2]}: {error.message}")
-        logs += error.data.get("logs") or []
+        logs += error.data.get("log") or []
     return reasons, logs[-40:]
 
 

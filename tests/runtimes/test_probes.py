@@ -22,7 +22,7 @@ class FakeTarget:
 
     name = "web"
 
-    def __init__(self, port: int = 1, **given: Any) -> None:
+    def __init__(self, port: int | None = None, **given: Any) -> None:
         self.port = port
         self.state_now: ProcessState = given.get("state", RUNNING)
         self.outcomes: list[ExecOutcome] = given.get("outcomes", [])
@@ -30,6 +30,8 @@ class FakeTarget:
         self.execs: list[float] = []
 
     def address(self, port: int | None) -> tuple[str, int]:
+        if self.port is None:
+            raise DevbayError("not_published", "web publishes no port")
         return "127.0.0.1", self.port
 
     def exec(self, argv: Sequence[str], timeout_s: float) -> ExecOutcome:
@@ -199,6 +201,18 @@ def test_a_command_passes_with_exit_code_0_and_is_polled_fast_at_first() -> None
     check(health(cmd=["pg_isready"]), target)
     assert len(target.execs) == 4
     assert target.execs[-1] - target.execs[0] < 0.1
+
+
+def test_a_command_waits_for_its_services_port_but_no_longer_than_a_second() -> None:
+    with server(stay) as (port, received):
+        target = FakeTarget(port, outcomes=[ExecOutcome(0)])
+        check(health(cmd=["pg_isready"]), target)
+        assert len(received) == 1
+    silent = FakeTarget(1, outcomes=[ExecOutcome(0)])
+    before = time.monotonic()
+    check(health(cmd=["ready"], timeout="20s"), silent)
+    assert 0.9 < time.monotonic() - before < 3
+    assert len(silent.execs) == 1
 
 
 def test_polling_grows_slower_up_to_the_interval() -> None:

@@ -310,7 +310,10 @@ class DockerRuntime:
         try:
             with job.when_cancelled(lambda: containers.kill(self.engine, container)):
                 with containers.attach(self.engine, container) as output:
+                    job.check()
                     containers.start(self.engine, container, doing=f"run {spec.name}")
+                    if job.cancelled:  # a signal sent between the two lines above reached nothing
+                        containers.kill(self.engine, container)
                     timer.start()
                     for frame in output.frames():
                         sink(frame)
