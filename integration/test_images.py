@@ -16,9 +16,11 @@ import pytest
 from devbay.errors import Cancelled, DevbayError
 from devbay.jobs import Job
 from devbay.runtimes.base import BayRef, BuildSpec, ServiceSpec
+from devbay.runtimes.docker.buildcontext import _entries, read_context
 from devbay.runtimes.docker.builds import build_tag, built_images, ensure_built
 from devbay.runtimes.docker.contexts import resolve_endpoint
 from devbay.runtimes.docker.engine import Engine
+from devbay.runtimes.docker.globs import Patterns
 from devbay.runtimes.docker.images import ensure_pulled, find_image
 from devbay.runtimes.docker.outbound import Outbound
 from integration.house import docker
@@ -199,3 +201,37 @@ def test_a_built_image_of_another_home_is_not_taken(connection, worktree):
     other = dataclasses.replace(wanted.bay, home=OTHER_HOME)
     second = build(connection, dataclasses.replace(wanted, bay=other))
     assert first != second
+
+
+@pytest.mark.parametrize(
+    "ignore",
+    [
+        "docs\n!docs/keep\n",
+        "*\n!src\n!docs/**/*.md\nsrc/private\n",
+        "**/*.md\n!**/README.md\n",
+        "/docs/\n./src/../notes.txt\n",
+        "# comment\n\n  src/**/x?.py  \n[a-n]*.txt\n",
+        "**\n!docs/deep/a.md\n",
+        "docs/**\n!docs/deep\ndocs/deep/README.md\n",
+        "*/*\n!*/keep\n",
+        "src/p*/\n!src/private/x1.py\n",
+    ],
+)
+def test_what_decides_is_exactly_what_is_sent(connection, worktree, ignore):
+    names = [
+        "notes.txt", "zoo.txt", "README.md", "docs/keep", "docs/a.md", "docs/deep/a.md",
+        "docs/deep/README.md", "src/main.py", "src/private/x1.py", "src/private/y.py", "empty-parent/only/keep",
+    ]  # fmt: skip
+    for name in names:
+        (worktree / name).parent.mkdir(parents=True, exist_ok=True)
+        (worktree / name).write_text(name)
+    (worktree / "docs/void").mkdir()
+    (worktree / "src/link").symlink_to("../docs")
+    (worktree / "Dockerfile").write_text(f"FROM {IMAGE}\nCOPY . /app\n")
+    (worktree / "Dockerfile.dockerignore").write_text(ignore)
+    wanted = spec(worktree)
+    sent = docker("run", "--rm", build(connection, wanted), "find", "/app", "-mindepth", "1").split()
+    context = read_context(wanted.build, worktree)
+    lines = _entries(context.root, "", Patterns.from_ignore_file(context.ignore), Job())
+    hashed = [line.split(b"\0")[0].decode() for line in lines]
+    assert sorted(hashed) == sorted(path.removeprefix("/app/") for path in sent)
