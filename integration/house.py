@@ -133,9 +133,11 @@ class House:
             *words, "--format", "{{.Names}}",
         ).split()  # fmt: skip
 
-    def objects(self) -> list[str]:
-        """`<kind> <name>` of everything on the engine that belongs to bays (not caches or templates)."""
-        return leftovers.engine_objects(self.home.id, bays_only=True)
+    def objects(self, bay: str = "") -> list[str]:
+        """`<kind> <name>` of everything on the engine of a bay (by id), or of all; no caches, no templates."""
+        return leftovers.engine_objects(
+            self.home.id, label=f"dev.devbay.bay={bay}" if bay else "dev.devbay.bay"
+        )
 
     # -- the end ---------------------------------------------------------------------------------------
 

@@ -19,9 +19,9 @@ from pathlib import Path
 LEDGER = Path(tempfile.gettempdir()) / f"devbay-test-homes-{os.getuid()}"
 KEPT = {
     "state.db", "state.db-wal", "state.db-shm", "home-id", "logs", "daemon.lock", "config.toml", "proxy",
-    "locks",
+    "locks", "trash",
 }  # fmt: skip
-"""What a home may hold after `gc --all` and `daemon stop`: memory and logs, nothing of a bay."""
+"""What a home may hold after `gc --all` and `daemon stop`: memory, logs, and the trash of seven days."""
 _LISTS = {
     "container": ("ps", "-a", "--format", "{{.Names}}"),
     "network": ("network", "ls", "--format", "{{.Name}}"),
@@ -46,9 +46,9 @@ def forget(home: str) -> None:
     (LEDGER / home).unlink(missing_ok=True)
 
 
-def engine_objects(home: str, *, bays_only: bool = False) -> list[str]:
-    """`<kind> <name>` of everything on the engine with this home's label."""
-    filters = [f"label=dev.devbay.home={home}", *(["label=dev.devbay.bay"] if bays_only else [])]
+def engine_objects(home: str, *, label: str = "") -> list[str]:
+    """`<kind> <name>` of everything on the engine with this home's label (and a further one)."""
+    filters = [f"label=dev.devbay.home={home}", *([f"label={label}"] if label else [])]
     words = [word for each in filters for word in ("--filter", each)]
     found = []
     for kind, listing in _LISTS.items():

@@ -106,7 +106,9 @@ def _cut(failure: Failure, level: _Level) -> Failure:
         fields["frames"] = failure.frames[: level.frames]
     if failure.output:
         fields["output"] = tail(failure.output, level.output) if level.output else ""
-    return Failure.model_validate({key: value for key, value in fields.items() if value not in ([], "")})
+    return Failure.model_validate(
+        {key: value for key, value in fields.items() if key == "name" or value not in ([], "")}
+    )
 
 
 def _size(failures: Sequence[Failure]) -> int:

@@ -37,6 +37,6 @@ def compared(*texts: str) -> tuple[str | None, str | None]:
     """(expected, actual) from the first text that names both; (None, None) if none does."""
     for text in texts:
         for pattern in _PATTERNS:
-            if match := pattern.search(text[:20_000]):
+            if match := pattern.search(text[:6_000]):
                 return match["expected"].strip()[:MAX_VALUE], match["actual"].strip()[:MAX_VALUE]
     return None, None

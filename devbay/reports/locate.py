@@ -179,7 +179,8 @@ def _failure(
     found: Found, file: str | None, line: int | None, mapped: Sequence[tuple[str, Frame]]
 ) -> Failure:
     """Only what is known is set: answers leave out what is not."""
-    known: dict[str, object] = {"name": found.name, "kind": found.kind, "scope": found.scope}
+    name = found.name.strip() or found.suite or "(unnamed)"
+    known: dict[str, object] = {"name": name, "kind": found.kind, "scope": found.scope}
     frames = list(dict.fromkeys(f"{path}:{frame.line}" for path, frame in mapped))[:MAX_FRAMES]
     if frames == [f"{file}:{line}"]:
         frames = []

@@ -54,8 +54,6 @@ def conclude(
     if reading is None or (exit.code != 0 and not reading.failures):
         printed = _of_output(output, None if reports else chosen, argv, mapper)
         reading = _supplemented(reading, printed)
-        if problem == "missing" and printed is not None:
-            problem = None
     judged = verdict(
         exit, declared=declared, reading=reading, problem=problem, detail=detail, output=_tail(output)
     )

@@ -127,6 +127,14 @@ def test_a_fixture_that_broke_is_an_error_of_set_up_or_teardown() -> None:
     assert (found.phase, found.kind, found.message) == ("teardown", "error", "OSError: gone")
 
 
+def test_pytests_line_of_a_test_is_counted_from_zero() -> None:
+    parsed = junit_of(
+        '<testsuite name="pytest"><testcase classname="t" name="a" file="t.py" line="4">'
+        '<failure message="x"/></testcase></testsuite>'
+    )
+    assert failures_of(parsed)[0].line == 5
+
+
 def test_a_file_that_did_not_load_is_an_error_of_the_suite() -> None:
     parsed = junit_of(
         '<testsuite name="pytest"><testcase classname="" name="tests.test_a">'

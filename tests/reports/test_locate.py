@@ -107,6 +107,11 @@ def test_what_go_logged_is_not_where_it_failed(tmp_path: Path) -> None:
     assert place(found, PathMapper(tmp_path)).line == 3
 
 
+def test_a_record_always_has_a_name() -> None:
+    assert place(Found("", suite="s"), NOWHERE).name == "s"
+    assert place(Found(" "), NOWHERE).name == "(unnamed)"
+
+
 def test_only_what_is_known_is_in_the_answer() -> None:
     assert place(Found("t", message="m"), NOWHERE).as_json() == {
         "name": "t", "kind": "failure", "scope": "test", "message": "m"

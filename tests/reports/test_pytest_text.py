@@ -307,6 +307,21 @@ def test_tests_of_the_same_name_keep_their_own_file(tmp_path: Path) -> None:
     ]
 
 
+def test_blocks_and_summary_need_not_be_in_the_same_order(tmp_path: Path) -> None:
+    def block(file: str) -> str:
+        return f"____ test_same ____\n\n>   assert False\nE   assert False\n\n{file}:2: AssertionError\n"
+
+    text = (
+        f"==== FAILURES ====\n{block('two.py')}{block('one.py')}==== short test summary info ====\n"
+        "FAILED one.py::test_same - assert False\nFAILED two.py::test_same - assert False\n"
+        "2 failed in 0.01s\n"
+    )
+    assert [(failure.file, failure.line) for failure in read_text(tmp_path, text).failures] == [
+        ("two.py", 2),
+        ("one.py", 2),
+    ]
+
+
 PREFIXED = """test-1  | ============================= test session starts ==============================
 test-1  | collected 1 item
 test-1  |

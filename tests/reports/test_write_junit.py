@@ -1,3 +1,5 @@
+from xml.etree import ElementTree
+
 from devbay.answers import Failure, RunResult
 from devbay.reports.records import TestCase
 from devbay.reports.write_junit import to_junit
@@ -21,7 +23,9 @@ def test_what_is_written_reads_back_the_same() -> None:
         ),
         Failure(name="conftest", scope="run", kind="error", message="ImportError"),
     ]
-    parsed = junit_of(to_junit(RunResult(status="failed", task="unit", failures=failures), tests))
+    written = to_junit(RunResult(status="failed", task="unit", failures=failures), tests)
+    ElementTree.fromstring(written)
+    parsed = junit_of(written)
     assert numbers(parsed) == (4, 1, 1, 1, 1)
     assert [(found.name, found.kind) for found in parsed.failures] == [
         ("test_b", "failure"),

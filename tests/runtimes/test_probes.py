@@ -319,7 +319,7 @@ def test_a_cancelled_job_ends_every_wait(form: dict[str, Any]) -> None:
         yield ""
 
     job = Job()
-    target = FakeTarget(outcomes=[ExecOutcome(1)], lines=lines)
+    target = FakeTarget(1, outcomes=[ExecOutcome(1)], lines=lines)
     threading.Timer(0.1, job.cancel).start()
     before = time.monotonic()
     with pytest.raises(Cancelled):
