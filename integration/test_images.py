@@ -220,7 +220,8 @@ def test_a_built_image_of_another_home_is_not_taken(connection, worktree):
 def test_what_decides_is_exactly_what_is_sent(connection, worktree, ignore):
     names = [
         "notes.txt", "zoo.txt", "README.md", "docs/keep", "docs/a.md", "docs/deep/a.md",
-        "docs/deep/README.md", "src/main.py", "src/private/x1.py", "src/private/y.py", "empty-parent/only/keep",
+        "docs/deep/README.md", "src/main.py", "src/private/x1.py", "src/private/y.py",
+        "empty-parent/only/keep",
     ]  # fmt: skip
     for name in names:
         (worktree / name).parent.mkdir(parents=True, exist_ok=True)

@@ -122,7 +122,7 @@ class Lab:
         files = [Entry(path, "file", data, mode=0o644) for path, data in who.files().items()]
         files += [Entry(path, "dir", uid=who.uid or 0, gid=who.gid or 0) for path in who.owned(named)]
         if spec.worktree:
-            make_mount_points(spec.worktree, named, OWNER, OWNER)
+            make_mount_points(spec.worktree, named)
         made = containers.create(
             self.engine,
             ContainerSpec(

@@ -451,8 +451,9 @@ class DockerRuntime:
                 Entry(path, "dir", mode=0o755, uid=uid, gid=gid) for path in dict.fromkeys(who.owned(named))
             ]
         if spec.worktree is not None:
-            targets = [*named, *(m.target for m in mounts), *spec.tmpfs]
-            make_mount_points(spec.worktree, targets, self._host.uid, self._host.gid)
+            files_below = [m.target for m in mounts if Path(m.source).is_file()]
+            folders = [*named, *(m.target for m in mounts if m.target not in files_below), *spec.tmpfs]
+            make_mount_points(spec.worktree, folders, files_below)
         return ContainerSpec(
             name=name,
             image=image,

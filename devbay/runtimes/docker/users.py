@@ -126,38 +126,35 @@ def account_file(archive: bytes) -> bytes | None:
         return stream.read() if stream else None
 
 
-def make_mount_points(worktree: Path, targets: Iterable[str], uid: int, gid: int) -> list[Path]:
-    """Make missing folders below the worktree that something will be mounted on, owned by the user.
+def make_mount_points(worktree: Path, folders: Iterable[str], files: Iterable[str] = ()) -> list[Path]:
+    """Make what is missing below the worktree for something to be mounted on, owned as the worktree is.
 
-    The engine would make them as root. Targets elsewhere are left alone. No component is followed if it is
-    a symbolic link: raises `unsafe_mount_point`. Returns what was made.
+    The engine would make it as root. Targets elsewhere are left alone. No component is followed if it is a
+    symbolic link: raises `unsafe_mount_point`. Returns what was made.
     """
     made: list[Path] = []
-    for target in targets:
+    for target, is_file in (*((path, False) for path in folders), *((path, True) for path in files)):
         pure = PurePosixPath(os.path.normpath(target))
         if PurePosixPath(worktree) in pure.parents:
-            made += _make_below(worktree, pure.relative_to(worktree).parts, uid, gid)
+            made += _make_below(worktree, pure.relative_to(worktree).parts, is_file)
     return made
 
 
-def _make_below(worktree: Path, parts: tuple[str, ...], uid: int, gid: int) -> list[Path]:
+def _make_below(worktree: Path, parts: tuple[str, ...], is_file: bool) -> list[Path]:
     made: list[Path] = []
     path, folder = worktree, os.open(worktree, os.O_RDONLY | os.O_DIRECTORY)
     try:
+        owner = os.fstat(folder)
         for place, part in enumerate(parts, 1):
-            path = path / part
-            try:
-                found = os.stat(part, dir_fd=folder, follow_symlinks=False)
-            except FileNotFoundError:
-                os.mkdir(part, 0o755, dir_fd=folder)
+            path, last = path / part, place == len(parts)
+            if not _exists(part, folder):
+                _make(part, folder, is_file and last, owner)
                 made.append(path)
-                if (uid, gid) != (os.geteuid(), os.getegid()) and os.geteuid() == 0:
-                    os.chown(part, uid, gid, dir_fd=folder, follow_symlinks=False)
-            else:
-                if place == len(parts) and stat.S_ISREG(found.st_mode):
-                    return made  # a file is laid over a file
-                if not stat.S_ISDIR(found.st_mode):
-                    raise _unsafe(path)
+            kind = os.stat(part, dir_fd=folder, follow_symlinks=False).st_mode
+            if last and stat.S_ISREG(kind):
+                return made  # a file is laid over a file
+            if not stat.S_ISDIR(kind):
+                raise _unsafe(path)
             deeper = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
             os.close(folder)
             folder = deeper
@@ -166,6 +163,23 @@ def _make_below(worktree: Path, parts: tuple[str, ...], uid: int, gid: int) -> l
     finally:
         os.close(folder)
     return made
+
+
+def _exists(name: str, folder: int) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _make(name: str, folder: int, is_file: bool, owner: os.stat_result) -> None:
+    if is_file:
+        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=folder))
+    else:
+        os.mkdir(name, 0o755, dir_fd=folder)
+    if os.geteuid() == 0:
+        os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
 
 
 def _unsafe(
