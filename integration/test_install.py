@@ -29,12 +29,13 @@ from devbay.runtimes.docker.engine import Engine
 from devbay.runtimes.docker.images import ImageInfo, ensure_pulled
 from devbay.runtimes.docker.install import Installer, cache_volume
 from devbay.runtimes.docker.outbound import Outbound
+from devbay.runtimes.docker.runtime import DockerRuntime, Host
 from devbay.runtimes.docker.specs import ContainerSpec
 from devbay.runtimes.docker.template_store import StoredTemplates
 from devbay.runtimes.docker.templates import Template
 from devbay.runtimes.docker.users import Accounts, Identity, identity, make_mount_points
 from devbay.store import Store
-from integration.house import docker
+from integration.house import docker, wait_for
 
 IMAGE = "busybox:1.37"
 PYTHON = "python:3.13-slim"
@@ -347,6 +348,37 @@ def test_no_file_of_the_worktree_belongs_to_root(lab):
     lab.run(dataclasses.replace(spec, kind="task"), template, "touch task; rm service")
     assert owners(spec.worktree) == {OWNER}
     assert (spec.worktree / "task").exists()
+
+
+def test_no_file_of_the_worktree_belongs_to_root_when_the_runtime_does_it_all(lab, tmp_path):
+    lab.worktree("one", conf__dev="v\n")
+    spec = lab.spec(volumes=("deps", "made/by/devbay"))
+    worktree = str(spec.worktree)
+    spec = dataclasses.replace(
+        spec,
+        volumes=(f"{worktree}/deps", f"{worktree}/made/by/devbay"),
+        mounts=(BindMount(f"{worktree}/conf/dev", f"{worktree}/laid/file"),),
+        tmpfs=(f"{worktree}/tmp",),
+        command=("sh", "-c", "touch by-service deps/a made/by/devbay/b ~/c tmp/d && exec sleep 60"),
+    )
+    runtime = DockerRuntime(lab.engine, lab.installer, Host(0, 0, lab.outbound, os.environ))
+    runtime.ensure_network(spec.bay, "10.213.255.224/27", Job())
+    image = runtime.ensure_installed(spec, runtime.ensure_image(spec, Job()), Job())
+    runtime.ensure_volumes(spec, image, Job())
+    runtime.create(spec, image, Job())
+    runtime.start(spec.bay, "web", Job())
+    (tmp_path / "run").mkdir()
+    said: list[bytes] = []
+    task = dataclasses.replace(
+        spec, kind="task", command=("sh", "-c", "cat laid/file; touch by-task; id -un")
+    )
+    done = runtime.run_task(task, image, "r1", tmp_path / "run", said.append, timeout_s=30, job=Job())
+    assert (done.code, b"".join(said)) == (0, b"v\ndevbay\n")
+    wait_for(lambda: (spec.worktree / "by-service").exists(), "the service's file")
+    assert owners(spec.worktree) == {OWNER}
+    assert (spec.worktree / "by-task").exists()
+    runtime.teardown(spec.bay, Job())
+    assert runtime.inventory(spec.bay) == []
 
 
 def test_a_named_user_owns_what_it_installs(lab):

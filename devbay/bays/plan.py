@@ -157,13 +157,12 @@ def _steps_for(
     steps = [Step("image", name)]
     if service.installs:
         steps.append(Step("install", name, frozenset({f"image:{name}"})))
-    steps.append(Step("volumes", name, frozenset({steps[-1].id})))
-    create_after = {f"volumes:{name}"}
     if found.state != "missing":
-        # the old container goes only once the new one can be made, so a failing build stops nothing
-        steps.append(Step("remove", name, frozenset({f"volumes:{name}"})))
-        create_after = {f"remove:{name}"}
-    steps.append(Step("create", name, frozenset(create_after)))
+        # the old container goes only once the new one can be made, so a failing build stops nothing; but
+        # before the volumes, since those with installed dependencies are replaced
+        steps.append(Step("remove", name, frozenset({steps[-1].id})))
+    steps.append(Step("volumes", name, frozenset({steps[-1].id})))
+    steps.append(Step("create", name, frozenset({f"volumes:{name}"})))
     steps.append(Step("start", name, needs | {f"create:{name}"}))
     steps.append(Step(end, name, frozenset({f"start:{name}"}), first=True))
     return steps

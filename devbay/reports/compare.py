@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-MAX_VALUE = 300
+MAX_VALUE = 2_000
 
 # Each pattern has the groups `expected` and `actual`; the first that fits wins. Sources: the output of pytest
 # 8 and 9, unittest, Jest 30, Vitest 4, Chai, node:assert, JUnit 5, RSpec 3, Minitest 5, PHPUnit 9, libtest,
@@ -20,8 +20,9 @@ _PATTERNS = tuple(
         r"Failed asserting that (?P<actual>.+?) (?:is identical to|matches expected|is equal to)"
         r" (?P<expected>.+?)\.$",
         r"^(?:E\s+)?(?:\w*Error: )?assert (?P<actual>(?:(?! == ).)+) == (?P<expected>.+)$",
-        r"^(?:\w*Error: )?(?P<actual>\S.*?) != (?P<expected>[^\n:]+?)(?: : .*)?$",
-        r"\bexpected (?P<actual>\S+) (?:to be|to equal|to strictly equal) (?P<expected>[^\s/]+)",
+        r"^AssertionError: (?:\w+ differ: )?(?!assert )(?P<actual>\S.*?) != (?P<expected>[^\n:]+?)(?: : .*)?$",
+        r"\bexpected (?P<actual>\S+) (?:to be|to equal|to strictly equal|to deeply equal)"
+        r" (?P<expected>['\"\d\[{-][^\s/]*|true|false|null|undefined)(?=\s|$)",
         r"^[ \t]*actual: (?P<actual>.+),\n[ \t]*expected: (?P<expected>.+),$",
         r"^- Expected\n\+ Received\n\n- (?P<expected>.+)\n\+ (?P<actual>.+)$",
         r"^Got: *(?P<actual>.+)\n[ \t]*Want: *(?P<expected>.+)$",
@@ -34,9 +35,19 @@ _PATTERNS = tuple(
 
 
 def compared(*texts: str) -> tuple[str | None, str | None]:
-    """(expected, actual) from the first text that names both; (None, None) if none does."""
+    """(expected, actual) from the first text that names both whole; (None, None) if none does."""
     for text in texts:
         for pattern in _PATTERNS:
             if match := pattern.search(text[:6_000]):
-                return match["expected"].strip()[:MAX_VALUE], match["actual"].strip()[:MAX_VALUE]
+                expected, actual = match["expected"].strip(), match["actual"].strip()
+                if expected != actual and _whole(expected) and _whole(actual):
+                    return expected, actual
     return None, None
+
+
+def _whole(value: str) -> bool:
+    """Whether a value was neither abbreviated by the runner nor cut by a pattern (its pairs are closed)."""
+    if not value or len(value) > MAX_VALUE or "[Array]" in value or "[Object]" in value:
+        return False
+    bare = re.sub(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", "", value)
+    return all(bare.count(a) == bare.count(b) for a, b in ("()", "[]", "{}")) and not set(bare) & {"'", '"'}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ from devbay.worktrees import untracked_files, worktree_state
 
 LOG_NAME = "output.log"
 RUN_DIR_NAME = "out"
+OUTDATED = "volume_in_use"
 
 
 @dataclass(frozen=True)
@@ -98,16 +100,13 @@ def pending_for(bay: Bay, task_name: str) -> list[str]:
     ]
 
 
-def start_needs(run: Run, job: Job) -> RunResult | None:
-    """Bring up what the task needs (the bay's lock is held); a result if that failed."""
-    task = run.bay.manifest.tasks[run.request.task]
-    if not task.needs:
-        return None
+def bring_up(run: Run, services: Sequence[str], job: Job) -> RunResult | None:
+    """Start services with what they need (the bay's lock is held); a result if that failed."""
     boot = Boot(run.bay, job)
     try:
-        outcome = boot.up(task.needs)
+        outcome = boot.up(services)
     finally:
-        run.started_services = sorted(boot.started)
+        run.started_services = sorted({*run.started_services, *boot.started})
     if outcome.ok:
         return None
     reasons, logs = _why(outcome)
@@ -121,7 +120,11 @@ def start_needs(run: Run, job: Job) -> RunResult | None:
 
 
 def perform(run: Run, job: Job) -> RunResult:
-    """Run the task's container and read what came out; its needs are up. Raises only for defects."""
+    """Run the task's container and read what came out; its needs are up.
+
+    Raises `volume_in_use` if a service runs on dependencies that the task's install has replaced by newer
+    ones, and else only for defects.
+    """
     bay, request = run.bay, run.request
     task = bay.manifest.tasks[request.task]
     place = _place(task, run)
@@ -144,6 +147,8 @@ def perform(run: Run, job: Job) -> RunResult:
         ended = Exit(code=-1, cancelled=True)
         untracked_before = set()
     except DevbayError as error:
+        if error.code == OUTDATED:
+            raise
         bay.scrub_error(error)
         lines = error.data.get("log") or []
         return run.base(

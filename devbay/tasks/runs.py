@@ -7,7 +7,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from devbay.answers import RunResult
@@ -23,7 +23,16 @@ from devbay.runtimes.base import Runtime
 from devbay.store import BayRecord, RunRecord
 from devbay.tasks.log import RunLog
 from devbay.tasks.queues import Queues
-from devbay.tasks.run import LOG_NAME, Run, RunRequest, make_folders, pending_for, perform, start_needs
+from devbay.tasks.run import (
+    LOG_NAME,
+    OUTDATED,
+    Run,
+    RunRequest,
+    bring_up,
+    make_folders,
+    pending_for,
+    perform,
+)
 from devbay.works import Work
 
 logger = logging.getLogger(__name__)
@@ -152,16 +161,26 @@ class Runs:
             self.parts.locks.run(bay.record.id, run.request.id, job),
         ):
             run.bay = bay.reload()
-            return self._start_needs(run, job) or perform(run, job)
+            needs = run.bay.manifest.tasks[run.request.task].needs
+            problem = self._bring_up(run, needs, job)
+            if problem is not None:
+                return problem
+            try:
+                return perform(run, job)
+            except DevbayError as error:
+                host = run.bay.manifest.task_service(run.request.task)
+                if error.code != OUTDATED or host is None:
+                    raise
+                return self._bring_up(run, (host,), job) or perform(run, job)
 
-    def _start_needs(self, run: Run, job: Job) -> RunResult | None:
-        """Bring up what the task needs; a service that another run uses is replaced only after that run."""
-        bay_id, needs = run.bay.record.id, run.bay.manifest.tasks[run.request.task].needs
+    def _bring_up(self, run: Run, needs: Sequence[str], job: Job) -> RunResult | None:
+        """Start these services; one that another run uses is replaced only after that run."""
+        bay_id = run.bay.record.id
         while needs:
             with self.parts.locks.change(bay_id, "up", job):
                 users = self.parts.locks.in_use(bay_id)
                 if not users or not Boot(run.bay, job).planned_disruption(needs):
-                    problem = start_needs(run, job)
+                    problem = bring_up(run, needs, job)
                     if problem is None:
                         self.parts.locks.begin_use(bay_id, run.request.id)
                     return problem

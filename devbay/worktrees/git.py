@@ -226,7 +226,7 @@ def run_git(
         from git.cmd import Git as Launcher  # GitPython looks for git when it is imported
     except ImportError as error:
         raise DevbayError(
-            "git_missing", "git is not on the PATH", next="install git 2.36 or newer", exit_code=1
+            "git_missing", "git is not on the PATH", next="install git 2.34 or newer", exit_code=1
         ) from error
     kept = FOR_NETWORK if network else frozenset[str]()
     foreign = [name for name in os.environ if name.startswith("GIT_") and name not in kept]

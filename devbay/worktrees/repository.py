@@ -181,14 +181,13 @@ class Repository:
 
     def branch_checked_out_at(self, branch: str) -> Path | None:
         """The checkout that has the branch, bays included; None if none has."""
-        path = None
-        for field in self.git.records("worktree", "list", "--porcelain", "-z"):
-            if field.startswith("worktree "):
-                path = Path(field.removeprefix("worktree "))
-            elif field == f"branch refs/heads/{branch}" and path is not None:
+        ref = f"refs/heads/{branch}"
+        listed = self.git.line("for-each-ref", "--format=%(refname) %(worktreepath)", ref)
+        for line in listed.splitlines():
+            name, _, path = line.partition(" ")
+            if name == ref and path:
                 # git names the main checkout of a submodule or a separate git directory by the latter.
-                main = self.main_worktree
-                return main if main is not None and path in (self.common_dir, main) else path
+                return self.main_worktree if Path(path) == self.common_dir else Path(path)
         return None
 
 
