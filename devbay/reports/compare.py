@@ -20,7 +20,8 @@ _PATTERNS = tuple(
         r"Failed asserting that (?P<actual>.+?) (?:is identical to|matches expected|is equal to)"
         r" (?P<expected>.+?)\.$",
         r"^(?:E\s+)?(?:\w*Error: )?assert (?P<actual>(?:(?! == ).)+) == (?P<expected>.+)$",
-        r"^AssertionError: (?:\w+ differ: )?(?!assert )(?P<actual>\S.*?) != (?P<expected>[^\n:]+?)(?: : .*)?$",
+        r"^AssertionError: (?:\w+ differ: )?(?!assert )(?P<actual>\S.*?) != "
+        r"(?P<expected>[^\n:]+?)(?: : .*)?$",
         r"\bexpected (?P<actual>\S+) (?:to be|to equal|to strictly equal|to deeply equal)"
         r" (?P<expected>['\"\d\[{-][^\s/]*|true|false|null|undefined)(?=\s|$)",
         r"^[ \t]*actual: (?P<actual>.+),\n[ \t]*expected: (?P<expected>.+),$",
