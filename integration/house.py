@@ -134,10 +134,9 @@ class House:
         ).split()  # fmt: skip
 
     def objects(self, bay: str = "") -> list[str]:
-        """`<kind> <name>` of everything on the engine of a bay (by id), or of all; no caches, no templates."""
-        return leftovers.engine_objects(
-            self.home.id, label=f"dev.devbay.bay={bay}" if bay else "dev.devbay.bay"
-        )
+        """`<kind> <name>` of everything on the engine of a bay (by id), or of all bays; no caches."""
+        label = f"dev.devbay.bay={bay}" if bay else "dev.devbay.bay"
+        return leftovers.engine_objects(self.home.id, label=label)
 
     # -- the end ---------------------------------------------------------------------------------------
 

@@ -1,0 +1,243 @@
+"""Runs: only what is needed starts, each in a container of its own, timeouts keep what was printed."""
+
+from __future__ import annotations
+
+import threading
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devbay.errors import DevbayError
+from integration.house import House, wait_for
+
+MANIFEST = """\
+version: 1
+project: tasks
+services:
+  db:
+    image: busybox:1.37
+    start: [httpd, -f, -p, "8080", -h, www]
+    port: 8080
+    health: {http: /}
+  api:
+    image: busybox:1.37
+    start: [httpd, -f, -p, "8080", -h, www]
+    port: 8080
+    primary: true
+    needs: [db]
+    health: {http: /}
+  extra:
+    image: busybox:1.37
+    start: [httpd, -f, -p, "8080", -h, www]
+    port: 8080
+    health: {http: /}
+tasks:
+  hello: {run: [echo, hello], needs: []}
+  ask-db: {run: [wget, -q, -O, "-", "http://db:8080/"], needs: [db]}
+  ask-api: {run: [wget, -q, -O, "-", "http://api:8080/"], needs: [api]}
+  args: {run: [echo, got], needs: []}
+  fail: {run: [sh, -c, "echo it broke >&2; exit 7"], needs: []}
+  slow:
+    run: [sh, -c, "echo started; (trap '' TERM; sleep 300) & trap '' TERM; sleep 300"]
+    needs: []
+    timeout: 2s
+  nap: {run: [sleep, "30"], needs: []}
+  meet:
+    run: [sh, -c, "echo $1 >> $DEVBAY_RUN_DIR/me; hostname; sleep 1.5; cat $DEVBAY_RUN_DIR/me", x]
+    needs: []
+  junit:
+    run: [cp, report.xml, out.xml]
+    needs: []
+    report: {format: junit, path: out.xml}
+  no-report:
+    run: ["true"]
+    needs: []
+    report: {format: junit, path: never.xml}
+  where:
+    run: [sh, -c, "pwd; ls -d /workspace/devbay.yaml; touch written"]
+    needs: []
+"""
+REPORT = """\
+<testsuite name="s" tests="2" failures="1"><testcase classname="a" name="good"/>
+<testcase classname="a" name="bad" file="/workspace/src/test_a.py" line="3">
+<failure message="assert 1 == 2">/workspace/src/test_a.py:3: AssertionError</failure></testcase></testsuite>
+"""
+
+
+@pytest.fixture(scope="module")
+def repository(make: Callable[..., Path], house: House) -> Path:
+    test = "def test_bad():\n\n    assert 1 == 2\n"
+    files = {"report.xml": REPORT, "src/test_a.py": test, ".gitignore": "out.xml\n"}
+    path: Path = make("tiny", "tasks", MANIFEST, **files)
+    house.devbay("new", "cold", "--no-boot", cwd=path)
+    return path
+
+
+@pytest.fixture
+def cold(house: House, repository: Path) -> str:
+    """A bay of which nothing runs."""
+    house.devbay("cool", "cold", cwd=repository)
+    return "cold"
+
+
+def running(house: House) -> set[str]:
+    return {name.rsplit("-", 1)[1] for name in house.containers(everything=False)}
+
+
+def test_needs_of_nothing_starts_nothing(house: House, repository: Path, cold: str):
+    result = house.json("run", cold, "hello", cwd=repository)
+    assert result["status"] == "passed"
+    assert not result.get("started_services")
+    assert running(house) == set()
+
+
+def test_only_the_subgraph_of_a_task_starts(house: House, repository: Path, cold: str):
+    result = house.json("run", cold, "ask-db", cwd=repository)
+    assert (result["status"], result["started_services"]) == ("passed", ["db"])
+    assert running(house) == {"db"}
+    result = house.json("run", cold, "ask-api", cwd=repository)
+    assert result["started_services"] == ["api"]
+    assert running(house) == {"db", "api"}
+    info = house.json("status", cold, cwd=repository)
+    assert (info["state"], info["partial"]) == ("running", True)
+
+
+def test_a_run_is_gone_from_the_engine_when_it_is_over(house: House, repository: Path, cold: str):
+    house.devbay("run", cold, "hello", cwd=repository)
+    assert house.containers("label=dev.devbay.run") == []
+
+
+def test_arguments_after_two_hyphens_are_appended(house: House, repository: Path):
+    result = house.json("run", "cold", "args", cwd=repository, code=0)
+    assert result["status"] == "passed"
+    ran = house.devbay("run", "cold", "args", "--", "one two", "--three", cwd=repository)
+    run = ran.out.split()[-1]
+    lines = house.json("logs", "cold", "--run", run, cwd=repository)["lines"]
+    assert [line["text"] for line in lines] == ["got one two --three"]
+
+
+def test_a_failing_command_without_a_report_shows_its_exit_code_and_output(house: House, repository: Path):
+    result = house.json("run", "cold", "fail", cwd=repository, code=1)
+    assert (result["status"], result["exit_code"], result["parsed"]) == ("failed", 7, False)
+    assert "counts" not in result or result["counts"] is None
+    assert "it broke" in result["output"]
+
+
+def test_a_time_limit_kills_the_whole_tree_and_keeps_what_was_printed(house: House, repository: Path):
+    began = time.monotonic()
+    result = house.json("run", "cold", "slow", cwd=repository, code=1)
+    assert (result["status"], result["reason"]) == ("timeout", "timeout")
+    assert time.monotonic() - began < 15
+    assert "started" in result["output"]
+    assert house.containers("label=dev.devbay.run") == []
+    sleepers = [
+        entry for entry in Path("/proc").iterdir()
+        if entry.name.isdigit() and (entry / "cmdline").exists() and b"sleep\x00300\x00" in _cmdline(entry)
+    ]  # fmt: skip
+    assert sleepers == []
+
+
+def _cmdline(entry: Path) -> bytes:
+    try:
+        return (entry / "cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def test_a_limit_of_one_call_replaces_the_tasks(house: House, repository: Path):
+    result = house.json("run", "cold", "nap", "--timeout", "1", cwd=repository, code=1)
+    assert result["status"] == "timeout"
+
+
+def test_two_runs_in_one_bay_go_side_by_side_and_do_not_meet(house: House, repository: Path):
+    results: list[dict[str, Any]] = []
+
+    def run(word: str) -> None:
+        with house.client(repository) as client:
+            results.append(client.tool("bay_run_task", {"bay": "cold", "task": "meet", "args": [word]}))
+
+    threads = [threading.Thread(target=run, args=(word,)) for word in ("one", "two")]
+    began = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    took = time.monotonic() - began
+    assert [result["status"] for result in results] == ["passed", "passed"]
+    assert took < 3.0, "they waited for each other"
+    logs = [house.json("logs", "cold", "--run", result["run"], cwd=repository)["lines"] for result in results]
+    texts = [[line["text"] for line in lines] for lines in logs]
+    assert texts[0][0] != texts[1][0], "they shared a container"
+    assert sorted(text[1:] for text in texts) == [["one"], ["two"]]
+
+
+def test_paths_of_a_report_are_relative_to_the_repository(house: House, repository: Path):
+    result = house.json("run", "cold", "junit", cwd=repository, code=1)
+    (failure,) = result["failures"]
+    assert (failure["file"], failure["line"]) == ("src/test_a.py", 3)
+    assert (result["reason"], result["exit_code"]) == ("unreported", 0)
+
+
+def test_a_missing_report_never_reads_as_passed(house: House, repository: Path):
+    result = house.json("run", "cold", "no-report", cwd=repository, code=1)
+    assert (result["status"], result["reason"]) == ("error", "no_report")
+
+
+def test_junit_is_written_where_it_is_asked_for(house: House, repository: Path, tmp_path: Path):
+    target = tmp_path / "out file.xml"
+    house.devbay("run", "cold", "junit", "--junit", str(target), cwd=repository, code=1)
+    cases = ElementTree.parse(target).getroot().iter("testcase")
+    assert sorted(case.get("name") or "" for case in cases) == ["bad", "good"]
+
+
+def test_a_task_stands_in_the_worktree_as_the_callers_user(house: House, repository: Path):
+    result = house.json("run", "cold", "where", cwd=repository)
+    lines = [
+        line["text"] for line in house.json("logs", "cold", "--run", result["run"], cwd=repository)["lines"]
+    ]
+    assert lines[0] == str(repository / ".devbay/bays/cold")
+    assert lines[1] == "/workspace/devbay.yaml"
+    written = repository / ".devbay/bays/cold/written"
+    assert written.stat().st_uid == repository.stat().st_uid
+    written.unlink()
+
+
+def test_past_its_wait_a_run_goes_on_and_its_result_can_be_fetched(house: House, repository: Path):
+    with house.client(repository) as client:
+        result = client.tool("bay_run_task", {"bay": "cold", "task": "meet", "args": ["x"], "wait_s": 0.3})
+        assert result["status"] == "running"
+        result = client.tool("bay_run_result", {"run": result["run"], "wait_s": 30})
+        assert result["status"] == "passed"
+
+
+def test_a_bay_with_a_run_refuses_to_be_cooled_or_destroyed(house: House, repository: Path):
+    with house.client(repository) as client:
+        run = client.tool("bay_run_task", {"bay": "cold", "task": "nap", "wait_s": 0})["run"]
+        for tool, more in (("bay_rest", {"state": "cool"}), ("bay_destroy", {})):
+            with pytest.raises(DevbayError, match=run) as raised:
+                client.tool(tool, {"bay": "cold", **more})
+            assert raised.value.code == "busy"
+        began = time.monotonic()
+        client.tool("bay_rest", {"bay": "cold", "state": "cool", "force": True})
+        assert time.monotonic() - began < 15, "it waited for the run instead of ending it"
+        result = client.tool("bay_run_result", {"run": run, "wait_s": 10})
+        assert result["status"] == "cancelled"
+
+
+def test_ctrl_c_cancels_a_run_and_leaves_nothing(house: House, repository: Path):
+    started = house.start("run", "cold", "nap", cwd=repository)
+    wait_for(lambda: house.containers("label=dev.devbay.run", everything=False), "the run to start")
+    started.send_signal(2)
+    started.communicate(timeout=20)
+    assert started.returncode not in (0, None)
+    wait_for(lambda: not house.containers("label=dev.devbay.run"), "the run's container to go")
+
+
+def test_an_unknown_task_names_those_there_are(house: House, repository: Path):
+    error = house.devbay("run", "cold", "helo", "--json", cwd=repository, code=2).error
+    assert error["code"] == "unknown_task"
+    assert "hello" in error["message"] + error["next"]
