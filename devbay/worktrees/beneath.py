@@ -204,15 +204,16 @@ def remove_tree(path: Path) -> dict[str, str]:
 def _empty(root: int, folder: int, device: int, shown: str, depth: int, left: dict[str, str]) -> bool:
     """Delete what is in `folder`; True if something too deep was moved to `root` and waits there."""
     moved = False
-    for name in os.listdir(folder):
-        place = f"{shown}{name}"
+    with os.scandir(folder) as listing:
+        entries = list(listing)
+    for entry in entries:
+        name, place = entry.name, f"{shown}{entry.name}"
         if place in left:
             continue
         try:
-            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            if not stat.S_ISDIR(found.st_mode):
+            if not entry.is_dir(follow_symlinks=False):
                 os.unlink(name, dir_fd=folder)
-            elif found.st_dev != device:
+            elif (found := os.stat(name, dir_fd=folder, follow_symlinks=False)).st_dev != device:
                 left[place] = "another file system is mounted here"
             elif depth >= MAX_DEPTH:
                 os.rename(name, f".devbay-deep-{found.st_ino}", src_dir_fd=folder, dst_dir_fd=root)
