@@ -208,7 +208,8 @@ class _Reader:
             return
         if self.current == node:
             self.current = None
-        if outcome := _OUTCOMES.get(word):
+        outcome = _OUTCOMES.get(word)
+        if outcome and (len(self.seen) < MAX_TESTS or node in self.seen):
             self.seen[node] = outcome
 
     def _block(self, line: str) -> None:
