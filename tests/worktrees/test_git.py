@@ -191,13 +191,19 @@ def test_external_diff_and_pager_stay_out(main: Path, bay, bait: Path, tmp_path:
     assert not ran(bait)
 
 
-def test_index_that_lies_through_fsmonitor_or_untracked_cache_is_not_believed(main: Path, bay) -> None:
+def test_index_that_lies_through_its_file_system_monitor_is_not_believed(
+    main: Path, bay, tmp_path: Path
+) -> None:
     made = bay(main)
-    git(made.path, "update-index", "--untracked-cache")
+    monitor = tmp_path / "monitor"
+    monitor.write_text("#!/bin/sh\nprintf 'token\\0'\n")  # "nothing has changed"
+    monitor.chmod(0o755)
+    git(main, "config", "core.fsmonitor", str(monitor))
+    git(made.path, "update-index", "--fsmonitor")
     git(made.path, "status")
-    git(made.path, "config", "core.untrackedCache", "keep")
-    (made.path / "mine.txt").write_text("mine")
-    assert own_work(made.path, made.git_dir, {}).untracked == ("mine.txt",)
+    (made.path / "a.txt").write_text("changed")
+    assert git(made.path, "status", "--porcelain") == ""
+    assert own_work(made.path, made.git_dir, {}).changed == ("a.txt",)
 
 
 def test_named_pipe_in_place_of_an_attribute_file_does_not_hang(
