@@ -44,8 +44,9 @@ def connection() -> Iterator[Engine]:
 
 @pytest.fixture
 def worktree(tmp_path: Path) -> Path:
-    (tmp_path / "w").mkdir()
-    return tmp_path / "w"
+    folder = tmp_path / "wörk tree"
+    folder.mkdir()
+    return folder
 
 
 def spec(worktree: Path, name: str = "web", **build: object) -> ServiceSpec:

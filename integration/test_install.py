@@ -72,7 +72,7 @@ class Lab:
         return sum(message.startswith("installing ") for message in self.messages)
 
     def worktree(self, bay: str, **files: str) -> Path:
-        folder = self.folder / "bays" / bay
+        folder = self.folder / "bäys of mine" / bay
         for name, text in {"lock": "1\n", **files}.items():
             path = folder / name.replace("__", "/")
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ class Lab:
         return folder
 
     def spec(self, bay: str = "one", command: str = COUNT, **changes: Any) -> ServiceSpec:
-        worktree = self.folder / "bays" / bay
+        worktree = self.folder / "bäys of mine" / bay
         if not worktree.exists():
             self.worktree(bay)
         ref = BayRef(f"{secrets.token_hex(2)}{bay[:4]}", self.home, "shop", "r1", bay)
@@ -309,6 +309,17 @@ def test_the_home_of_an_install_is_the_home_of_the_bay(lab):
     spec = lab.spec(command=f"mkdir -p $HOME/venvs; echo v > $HOME/venvs/one; {COUNT}")
     template = lab.ready(spec)
     assert lab.run(spec, template, "cat ~/venvs/one; touch ~/mine; whoami") == "v\ndevbay\n"
+
+
+def test_downloads_in_the_home_are_no_result_so_that_a_bay_keeps_its_home(lab):
+    command = f"mkdir -p ~/.npm/_cacache ~/.cache/pip; echo x > ~/.npm/_cacache/a; {COUNT}"
+    spec = lab.spec(command=command)
+    first = lab.ready(spec)
+    assert list(first.volumes) == ["/workspace/deps"]
+    lab.run(spec, first, "echo mine > ~/mine")
+    lab.worktree("one", lock="2\n")
+    second = lab.ready(spec)
+    assert lab.run(spec, second, "cat ~/mine deps/lock") == "mine\n2\n"
 
 
 def test_a_result_that_no_volume_keeps_is_said(lab):
@@ -609,7 +620,8 @@ def test_npm_installs_a_workspace_without_running_its_scripts(lab):
         lab.worktree(bay, **files)
     changes = {"image": "node:20", "install": ("npm", "install", "--offline"), "install_inputs": ()}
     specs = [
-        lab.spec(bay, **changes, volumes=(f"{lab.folder}/bays/{bay}/node_modules",)) for bay in ("one", "two")
+        lab.spec(bay, **changes, volumes=(f"{lab.folder}/bäys of mine/{bay}/node_modules",))
+        for bay in ("one", "two")
     ]
     lab.ready(specs[0])
     template = lab.ready(specs[1])

@@ -13,15 +13,12 @@ from devbay.runtimes.docker.engine import Engine, Stream
 from devbay.runtimes.docker.locks import KeyedLocks
 from devbay.runtimes.docker.registry import registry_auth
 
-NO_HEALTHCHECK = {"Test": ["NONE"]}
-"""The engine's `Healthcheck` for every container of ours: an image's own check would cost a process every
-few seconds, and our probes do that work from the host."""
-
 
 @dataclass(frozen=True)
 class ImageInfo:
     """What an image declares. env: names to values. ports: TCP ports. healthcheck: whether it has one of its
-    own (never run, see NO_HEALTHCHECK). config: the engine's whole `Config`, for commits on top of it.
+    own, which never runs: containers are created with it switched off, because it would cost a process every
+    few seconds and our probes do its work. config: the engine's whole `Config`, for commits on top of it.
     """
 
     id: str

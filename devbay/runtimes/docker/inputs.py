@@ -99,10 +99,15 @@ def install_inputs(
     names, and what requirement files include. Links are read through. Raises `unsafe_install_input` for
     what leads out of the worktree and `install_inputs_too_big`.
     """
-    if patterns:
-        found = [path for pattern in patterns for path in _expand(worktree, PurePosixPath(pattern).parts)]
-    else:
-        found = _default_inputs(worktree, worktree / folder, argv)
+    try:
+        if patterns:
+            found = [path for pattern in patterns for path in _expand(worktree, PurePosixPath(pattern).parts)]
+        else:
+            found = _default_inputs(worktree, worktree / folder, argv)
+    except OSError as error:
+        raise DevbayError(
+            "unsafe_install_input", f"the install inputs cannot be listed: {error}", exit_code=WORK_FAILED
+        ) from error
     top = worktree.resolve()
     files: dict[str, InputFile] = {}
     size = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 from devbay.errors import WORK_FAILED, DevbayError
@@ -25,6 +26,10 @@ from devbay.runtimes.docker.templates import WORKSPACE, InstallPlan, Template, l
 TIME_LIMIT_S = 7200
 COMMIT_TIMEOUT_S = 900
 NO_WORKTREE = "/.devbay/no-worktree"
+DOWNLOADS = (
+    ".npm", ".cache/pip", ".cache/uv", ".cache/yarn", ".cache/node", ".cache/go-build", ".cache/composer",
+    ".local/share/pnpm/store",
+)  # fmt: skip
 _SHOWN_LINES = 40
 _LINE_LIMIT = 2000
 
@@ -128,7 +133,9 @@ def _installed(
     env = {**outbound.env(), **plan.env}
     code, lines = run_in(engine, container, plan.argv, env, plan.user, plan.workdir, job)
     if code != 0:
-        raise _failed(spec, f"exit code {code}", lines, plan=plan, code=code)
+        killed = " (killed, often for lack of memory)" if code == 137 else ""
+        raise _failed(spec, f"exit code {code}{killed}", lines, plan=plan, code=code)
+    _drop_downloads(engine, container, plan)
     after = _states(engine, container, plan.volumes)
     given = (*plan.volumes, *plan.caches)
     if plan.owner is not None and given:
@@ -182,6 +189,25 @@ def _show(line: bytes, lines: deque[str], job: Job) -> None:
     if text:
         lines.append(text)
         job.progress(text)
+
+
+def _drop_downloads(engine: Engine, container: str, plan: InstallPlan) -> None:
+    """Remove what package managers keep in the home only to download less next time: with nothing else in it
+    the home is no part of the result, so that a bay keeps its own when the lock file changes.
+    """
+    home = plan.env.get("HOME", "")
+    if home not in plan.volumes:
+        return
+    unmounted = [
+        path
+        for path in DOWNLOADS
+        if not any(PurePosixPath(cache).is_relative_to(f"{home}/{path}") for cache in plan.caches)
+        and not any(PurePosixPath(f"{home}/{path}").is_relative_to(cache) for cache in plan.caches)
+    ]
+    run_in(engine, container, ["rm", "-rf", *unmounted], {}, "0:0", home, Job())
+    # folders that held nothing else go too; for any other the command fails, and that is fine
+    for folder in dict.fromkeys(str(PurePosixPath(path).parent) for path in unmounted if "/" in path):
+        run_in(engine, container, ["rmdir", "-p", folder], {}, "0:0", home, Job())
 
 
 def _as_root(engine: Engine, container: str, argv: Sequence[str], spec: ServiceSpec) -> None:

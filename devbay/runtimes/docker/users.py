@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import os
 import stat
-import tarfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -114,16 +112,6 @@ def _field_where(data: bytes, column: int, value: str) -> list[str] | None:
 def _with_line(data: bytes, line: str) -> bytes:
     gap = b"" if not data or data.endswith(b"\n") else b"\n"
     return data + gap + line.encode() + b"\n"
-
-
-def account_file(archive: bytes) -> bytes | None:
-    """The content of the one file in a `GET /containers/{id}/archive` answer; None if it is no plain file."""
-    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-        member = tar.next()
-        if member is None or not member.isfile():
-            return None
-        stream = tar.extractfile(member)
-        return stream.read() if stream else None
 
 
 def make_mount_points(worktree: Path, folders: Iterable[str], files: Iterable[str] = ()) -> list[Path]:
