@@ -290,7 +290,7 @@ class Client:
         return self._request(method, dict(params), {}, on_progress, on_item)
 
     def until_gone(self, timeout_s: float = 30.0) -> None:
-        """After `devbay/stop`: wait until the process has ended (its lock is free)."""
+        """After `devbay/stop`: wait until the daemon has let go of its home (its lock is free)."""
         import fcntl
 
         _wait_closed(self._link, time.monotonic() + timeout_s)

@@ -91,7 +91,7 @@ def processes(root: Path) -> list[tuple[int, str]]:
         with contextlib.suppress(OSError):
             argv, environment = (entry / "cmdline").read_bytes(), (entry / "environ").read_bytes()
             if needle in argv or b"DEVBAY_HOME=" + needle in environment:
-                found.append((int(entry.name), argv.replace(b"\0", b" ").decode("utf-8", "replace")[:120]))
+                found.append((int(entry.name), argv.replace(b"\0", b" ").decode("utf-8", "replace")))
     return found
 
 

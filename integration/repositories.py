@@ -63,8 +63,8 @@ def tiny(folder: Path, manifest: str = TINY, **files: str) -> Path:
     return repository(folder, {"devbay.yaml": manifest, "www/index.html": "tiny\n", **files})
 
 
-def copied(source: Path, folder: Path) -> Path:
-    """A repository with the files of a folder."""
+def copied_from(folder: Path, source: Path) -> Path:
+    """A repository with the files of `source`."""
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns("__pycache__", ".pytest_cache"))
     git(folder, "init", "-q", "-b", "main")
     git(folder, "add", "-A")
@@ -74,4 +74,4 @@ def copied(source: Path, folder: Path) -> Path:
 
 def shop(folder: Path) -> Path:
     """The demo: Postgres, an API, a web page."""
-    return copied(template("demo"), folder)
+    return copied_from(folder, template("demo"))

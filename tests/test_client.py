@@ -103,6 +103,19 @@ def test_ctrl_c_cancels_the_request(home: House, tmp_path: Path) -> None:
     assert mark.read_text() == "cancelled"
 
 
+def test_an_interrupted_request_is_cancelled_and_its_connection_goes_on(home: House, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+
+    def interrupt(message: str, share: float | None) -> None:
+        raise KeyboardInterrupt
+
+    with home.client() as client:
+        with pytest.raises(KeyboardInterrupt):
+            client.tool("wait", {"seconds": 20, "mark": str(mark)}, interrupt)
+        until(mark.exists, "the work is cancelled")
+        assert client.tool("echo", {"text": "hi"})["text"] == "hi"
+
+
 def test_a_daemon_that_dies_in_a_request_is_an_error_not_a_hang(home: House) -> None:
     with home.client() as client:
         pid = home.pid()

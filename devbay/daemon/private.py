@@ -56,14 +56,9 @@ async def serve_private(
 
 
 def _pump(items: Iterator[dict[str, Any]], job: Job, send_item: Send) -> None:
-    try:
-        for item in items:
-            job.check()
-            from_thread.run(send_item, item)
-    finally:
-        close = getattr(items, "close", None)
-        if close is not None:
-            close()
+    for item in items:
+        job.check()
+        from_thread.run(send_item, item)
 
 
 def _own(params: dict[str, Any]) -> dict[str, Any]:

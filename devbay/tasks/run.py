@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from devbay.answers import RunResult, Tree
+from devbay.answers import Failure, RunResult, Tree
 from devbay.bays.boot import Boot
 from devbay.bays.execute import Outcome
 from devbay.bays.parts import Bay
@@ -166,7 +167,9 @@ def perform(run: Run, job: Job) -> RunResult:
     judged = _judge(run, task, spec, place, place is None or place.mark() != before_report, ended)
     _remember_files(run, untracked_before)
     run.tests = judged.tests
-    return run.base(exit_code=ended.code, duration_ms=duration, **judged.fields)
+    # the log was scrubbed as it came; what a report file says was not
+    said = {name: _scrubbed(value, bay) for name, value in judged.fields.items()}
+    return run.base(exit_code=ended.code, duration_ms=duration, **said)
 
 
 def _judge(
@@ -216,6 +219,19 @@ def _tree_before(run: Run) -> set[str]:
     state = worktree_state(worktree, git_dir, submodules)
     run.tree = Tree(commit=state.commit or "", dirty=state.dirty)
     return set(untracked_files(worktree, git_dir))
+
+
+def _scrubbed(value: Any, bay: Bay) -> Any:
+    """A result's field without secrets, whatever it is made of."""
+    if isinstance(value, str):
+        return bay.scrub(value)
+    if isinstance(value, list):
+        return [_scrubbed(each, bay) for each in value]
+    if isinstance(value, Failure):
+        return value.model_copy(
+            update={name: _scrubbed(getattr(value, name), bay) for name in value.model_fields_set}
+        )
+    return value
 
 
 def _remember_files(run: Run, before: set[str]) -> None:

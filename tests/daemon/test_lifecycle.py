@@ -89,6 +89,7 @@ def test_the_daemon_gets_nothing_of_its_starters_session(home: House) -> None:
 def test_a_hangup_does_not_end_it_and_a_term_ends_it_cleanly(home: House) -> None:
     pid = start(home)
     os.kill(pid, signal.SIGHUP)
+    time.sleep(0.3)
     with home.client() as client:
         assert client.private("devbay/status", {})["pid"] == pid
     os.kill(pid, signal.SIGTERM)
@@ -111,7 +112,7 @@ def test_stop_ends_the_proxy_too(home: House) -> None:
     with home.client() as client:
         pid = client.private("devbay/stop", {})["pid"]
         client.until_gone()
-    assert not alive(pid)
+    until(lambda: not alive(pid), "the daemon ends", 1)
     assert (home.home.state_dir / "closed").read_text() == "True"
 
 
@@ -123,9 +124,9 @@ def test_an_idle_daemon_ends_and_the_next_client_starts_another(home: House) -> 
 
 def test_a_daemon_with_bays_or_clients_does_not_end(home: House) -> None:
     client = home.client(idle_s="0.3")
-    (home.home.state_dir / "has-bays").touch()
     time.sleep(1.2)
     assert home.pid()
+    (home.home.state_dir / "has-bays").touch()
     client.__exit__()
     time.sleep(1.2)
     assert home.pid()

@@ -44,6 +44,10 @@ def test_a_long_line_in_one_chunk_is_refused_too() -> None:
     assert found[1:] == [b"ok"]
 
 
+def test_a_line_that_never_ends_is_not_kept_in_memory() -> None:
+    assert [type(line) for line in cut([b"x" * 15] * 100)] == [Refusal]
+
+
 def test_a_line_at_the_limit_is_taken() -> None:
     assert cut([b"z" * 20 + b"\n"]) == [b"z" * 20]
 
