@@ -79,6 +79,9 @@ class Core:
 
     def _recover(self) -> None:
         try:
+            for record in self.parts.store.bays():
+                if record.includes and not self.parts.scrub.knows(record.id):
+                    self.opened(record).know_includes()  # a reboot takes the private folder's files away
             self.runs.recover(self.opened)
             sweep_home(self.parts)
             if any(record.wanted == "running" for record in self.parts.store.bays()):

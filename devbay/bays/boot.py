@@ -16,6 +16,7 @@ from devbay.store.records import Rest
 
 STOP_TIMEOUT_S = 10.0
 PORT_TRIES = 3
+NO_SITE = "the bay has no site in the browser"
 
 
 class Boot:
@@ -206,8 +207,16 @@ class Boot:
         )
 
     def _publish(self, step: Step) -> None:
+        """A bay without its site still works for code, so a proxy that cannot run is a warning."""
         bay = self.bay
-        bay.parts.proxy.publish(bay.record.site, bay.routes)
+        warnings = [text for text in bay.record.warnings if not text.startswith(NO_SITE)]
+        try:
+            bay.parts.proxy.publish(bay.record.site, bay.routes)
+        except DevbayError as error:
+            warnings.append(f"{NO_SITE}: {error.message} ({error.next})")
+        if warnings != bay.record.warnings:
+            with bay.parts.mutex:
+                bay.update(warnings=warnings)
 
     def _image(self, step: Step) -> None:
         self.images[step.service] = self.bay.runtime.ensure_image(self.specs[step.service], self.job)
@@ -248,7 +257,7 @@ class Boot:
                 self.images[name] = bay.runtime.ensure_installed(spec, self.images[name], self.job)
         bay.runtime.remove(bay.ref, name)
         bay.runtime.create(spec, self.images[name], self.job)
-        bay.parts.proxy.publish(bay.record.site, bay.routes)
+        self._publish(Step("publish"))
 
     def _probe(self, step: Step) -> None:
         bay, name = self.bay, step.service

@@ -87,8 +87,9 @@ class Bays:
         repository = self.repository(caller, repo)
         if boot:
             self.parts.runtimes.check(caller.env)
+        with contextlib.suppress(DevbayError):  # the first start chooses the port; publishing says what failed
+            self.parts.proxy.ensure()
         record = reserve(self.parts, repository, request, caller.env)
-        self.parts.proxy.ensure()  # so that every URL from now on has the port it will keep
         self._failures.pop((repository.id, record.name), None)
 
         def body(job: Job) -> None:

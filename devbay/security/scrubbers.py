@@ -25,6 +25,10 @@ class Scrubbers:
                 made = self._made[bay_id] = Scrubber(self._sets.load(bay_id))
             return made
 
+    def knows(self, bay_id: str) -> bool:
+        """Whether any value of the bay is known."""
+        return bool(self._sets.load(bay_id))
+
     def add(self, bay_id: str, values: Mapping[str, str]) -> None:
         """Know these values (label to value) from now on, also after a restart."""
         with self._lock:
