@@ -30,7 +30,7 @@ def registry_auth(reference: str, config_dir: str, env: Mapping[str, str]) -> by
         return None
     registry, _name = auth.resolve_repository_name(reference.partition("@")[0])
     try:
-        known = auth.load_config(config_dict=config, credstore_env=dict(env))
+        known: Any = auth.load_config(config_dict=config, credstore_env=dict(env))
         helper = known.get_credential_store(registry)
         if helper:
             known._stores[helper] = _store(helper, env, path)
