@@ -87,7 +87,7 @@ class Bays:
         repository = self.repository(caller, repo)
         if boot:
             self.parts.runtimes.check(caller.env)
-        with contextlib.suppress(DevbayError):  # the first start chooses the port; publishing says what failed
+        with contextlib.suppress(DevbayError):  # its first start chooses the port; publishing says why not
             self.parts.proxy.ensure()
         record = reserve(self.parts, repository, request, caller.env)
         self._failures.pop((repository.id, record.name), None)
