@@ -46,7 +46,8 @@ class Boot:
         observed = bay.runtime.observe(bay.ref)
         bay.assign_ports(held=self._published(observed))
         blocked = {name: reason for name, reason in bay.blocked.items() if name in names}
-        self._resolve([name for name in names if name not in blocked])
+        unresolved = self._resolve([name for name in names if name not in blocked])
+        blocked |= {name: error.message for name, error in unresolved.items()}
         wanted_names = sorted({*bay.record.wanted_services, *names} & manifest.services.keys())
         bay.update(wanted="running", wanted_services=wanted_names, reason="")
         wanted = Wanted(
@@ -55,15 +56,21 @@ class Boot:
             frozenset(restart),
             blocked,
         )
-        steps = plan(wanted, observed, self._known(observed))
-        return self._execute(steps)
+        outcome = self._execute(plan(wanted, observed, self._known(observed)))
+        for name, error in unresolved.items():
+            outcome.failed[f"resolve:{name}"] = bay.scrub_error(error)
+            bay.parts.store.note_service(bay.record.id, name, error.message)
+        return outcome
 
     def planned_disruption(self, services: Iterable[str]) -> bool:
         """Whether bringing these up would stop or replace something that runs now."""
         bay = self.bay
         names = bay.manifest.subgraph(list(services))
-        blocked = bay.blocked
-        self._resolve([name for name in names if name not in blocked])
+        blocked = dict(bay.blocked)
+        blocked |= {
+            name: error.message
+            for name, error in self._resolve([n for n in names if n not in blocked]).items()
+        }
         observed = bay.runtime.observe(bay.ref)
         wanted = Wanted("running", tuple(self._wanted_service(n, names) for n in names), blocked=blocked)
         running = {n for n, s in observed.services.items() if s.state in {"running", "paused"}}
@@ -112,14 +119,23 @@ class Boot:
 
     # -- what is wanted and known --------------------------------------------------------------------
 
-    def _resolve(self, names: Iterable[str]) -> None:
+    def _resolve(self, names: Iterable[str]) -> dict[str, DevbayError]:
+        """Fill `specs`; returns why for those that cannot be resolved (a missing secret, a bad context)."""
         bay = self.bay
         around = bay.surroundings()
+        unresolved: dict[str, DevbayError] = {}
         for name in names:
-            spec = service_spec(bay.manifest, name, around)
-            fingerprint = bay.runtime.fingerprint(spec)
+            try:
+                spec = service_spec(bay.manifest, name, around)
+                fingerprint = bay.runtime.fingerprint(spec)
+            except DevbayError as error:
+                if error.code == "engine_unreachable":
+                    raise
+                unresolved[name] = error
+                continue
             digest = config_hash(spec, fingerprint, bay.parts.home.id)
             self.specs[name] = dataclasses.replace(spec, config_hash=digest)
+        return unresolved
 
     def _wanted_service(self, name: str, names: list[str]) -> WantedService:
         manifest = self.bay.manifest
@@ -249,7 +265,8 @@ class Boot:
         bay = self.bay
         observed = bay.runtime.observe(bay.ref)
         bay.assign_ports(held=self._published(observed))
-        self._resolve([name])
+        for error in self._resolve([name]).values():
+            raise error
         spec = self.specs[name]
         if name not in self.images:
             self.images[name] = bay.runtime.ensure_image(spec, self.job)
