@@ -5,7 +5,7 @@ from devbay.worktrees.dirty import OwnWork, commits_of_own, own_work, unheld_com
 from devbay.worktrees.include import copy_includes, include_patterns, read_includes
 from devbay.worktrees.mounts import git_env, git_mounts
 from devbay.worktrees.place import worktree_path
-from devbay.worktrees.remove import delete_branch, prune, remove_worktree
+from devbay.worktrees.remove import delete_branch, lock_reason, prune, remove_worktree
 from devbay.worktrees.repository import Repository
 from devbay.worktrees.state import TreeState, untracked_files, worktree_state
 from devbay.worktrees.submodules import submodules
@@ -24,6 +24,7 @@ __all__ = [
     "git_env",
     "git_mounts",
     "include_patterns",
+    "lock_reason",
     "own_work",
     "prune",
     "read_includes",

@@ -24,6 +24,20 @@ NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}
 MAX_DEPTH = 64
 
 
+@contextmanager
+def disk_errors(what: str) -> Iterator[None]:
+    """Tell what the system refuses (no space, no permission, ...) as the error `disk_failed`."""
+    try:
+        yield
+    except OSError as error:
+        raise DevbayError(
+            "disk_failed",
+            f"{what}: {error.strerror or error}" + (f": {error.filename}" if error.filename else ""),
+            next="make room or correct the permissions, then repeat",
+            exit_code=1,
+        ) from error
+
+
 def parts_of(relative: str) -> list[str]:
     """The components of a relative path; raises `path_escapes` for absolute paths and `..`."""
     parts = [part for part in relative.split("/") if part not in ("", ".")]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from devbay.errors import DevbayError
 from devbay.jobs import Job
+from devbay.worktrees import beneath
 from devbay.worktrees.git import LONG, Git, git_failed
 from devbay.worktrees.place import prepare_parent
 from devbay.worktrees.record import Record, forget_record, load_record, repository_lock, save_record
@@ -47,14 +48,14 @@ def create_worktree(
     The branch is used if it exists, tracks the remote's if only a remote has it, and else is new at `start`
     (default: the caller's HEAD). Repeating after a crash at any point finishes or redoes it; repeating
     after success returns the same. Raises `bad_branch`, `branch_checked_out` (with `path`), `branch_exists`,
-    `ambiguous_branch`, `no_commits`, `unknown_ref`, `path_taken`, `git_failed`.
+    `ambiguous_branch`, `no_commits`, `unknown_ref`, `path_taken`, `git_failed`, `disk_failed`.
     """
     if not well_formed(repository.git, branch):
         raise DevbayError(
             "bad_branch", f"{branch[:80]!r} cannot name a branch", next="choose a name such as 'login-fix'"
         )
     common = repository.common_dir
-    with repository_lock(common):
+    with beneath.disk_errors(f"making {path}"), repository_lock(common):
         record = load_record(common, path)
         if record is not None and record.state == "made" and _is_whole(common, record, branch):
             return _created(record)

@@ -222,6 +222,8 @@ def run_git(
     """Run git in `cwd` with devbay's overrides, none of the caller's `GIT_*` variables, and no shell."""
     if job is not None:
         job.check()
+    if not cwd.is_dir():  # GitPython would run git in the daemon's own folder instead
+        raise DevbayError("git_failed", f"{cwd} is not there", exit_code=1)
     try:
         from git.cmd import Git as Launcher  # GitPython looks for git when it is imported
     except ImportError as error:

@@ -82,7 +82,7 @@ def copy_includes(main: Path, worktree: Path, *, git_dir: Path | None = None) ->
 
     Nothing that is there already is overwritten; a file of the same content counts as copied, so that a
     repeat after a crash yields the same. Modes are kept; links and special files are left out. git_dir:
-    the main checkout's, if not found from it. Raises `bad_include` before anything is copied.
+    the main checkout's, if not found from it. Raises `bad_include` before anything is copied, `disk_failed`.
     """
     files = include_files(main, git_dir or Repository.discover(main).git_dir)
     copied: dict[str, str] = {}
@@ -90,21 +90,18 @@ def copy_includes(main: Path, worktree: Path, *, git_dir: Path | None = None) ->
         wanted = beneath.digest(main, path)
         if wanted is None:
             continue
-        try:
-            with (
-                beneath.parent_of(main, path) as (source, name),
-                beneath.parent_of(worktree, path, make=True) as (target, into),
-            ):
-                if beneath.exists(target, into):
-                    pass
-                else:
-                    beneath.copy_file(source, name, target, into)
-        except OSError as error:
-            if error.errno in beneath.NOT_THERE:
+        with beneath.disk_errors(f"copying {path}"):
+            try:
+                with (
+                    beneath.parent_of(main, path) as (source, name),
+                    beneath.parent_of(worktree, path, make=True) as (target, into),
+                ):
+                    if not beneath.exists(target, into):
+                        beneath.copy_file(source, name, target, into)
+            except OSError as error:
+                if error.errno not in beneath.NOT_THERE:
+                    raise
                 continue  # the branch has a file or a link where the main checkout has a folder
-            raise DevbayError(
-                "include_failed", f"{worktree / path}: {os.strerror(error.errno or 0)}", exit_code=1
-            ) from error
         if beneath.digest(worktree, path) == wanted:
             copied[path] = wanted
     return copied

@@ -120,8 +120,8 @@ def _links(worktree: Path, git_dir: Path, submodules: Mapping[str, Path]) -> lis
     mounts: list[BindMount] = []
     for path, own in [("", git_dir), *submodules.items()]:
         link = f"{path}/.git" if path else ".git"
-        if beneath.kind(worktree, path or ".git") is None:
-            continue  # a submodule that was deleted, or a main checkout known by its store record only
+        if path and beneath.kind(worktree, path) != stat.S_IFDIR:
+            continue  # deleted, or a link that must not be followed
         if own != worktree / link:
             _put_right(worktree, link, own)
         mounts.append(_ro(worktree / link))
@@ -190,10 +190,12 @@ def _writable(shared: Path, own: Path) -> list[BindMount]:
     opened = [shared / "objects", shared / "refs", own]
     if (shared / "reftable").is_dir():
         opened.append(shared / "reftable")
+    kept = [info, modules, *(own / name for name in ("commondir", "gitdir", "config.worktree"))]
+    for place in (*opened, *kept, logs, shared / "logs"):
+        if place.is_symlink():  # the engine would mount what it leads to
+            raise DevbayError("tampered", f"{place} is a link", next=f"replace {place}", exit_code=1)
     return [
-        *(_rw(place) for place in opened if not place.is_symlink()),
+        *(_rw(place) for place in opened),
         BindMount(str(logs), str(shared / "logs")),
-        _ro(info),
-        _ro(modules),
-        *(_ro(own / name) for name in ("commondir", "gitdir", "config.worktree")),
+        *(_ro(place) for place in kept),
     ]

@@ -65,14 +65,14 @@ def _file_of(common_dir: Path, path: Path) -> Path:
 def load_record(common_dir: Path, path: Path) -> Record | None:
     """The record of the worktree at `path`, if devbay has one."""
     try:
-        return _parse(_file_of(common_dir, path).read_text())
+        return _read(_file_of(common_dir, path))
     except FileNotFoundError:
         return None
 
 
 def all_records(common_dir: Path) -> list[Record]:
     """Every record of the repository."""
-    return [_parse(file.read_text()) for file in sorted(folder_of(common_dir).glob("*.json"))]
+    return [_read(file) for file in sorted(folder_of(common_dir).glob("*.json"))]
 
 
 def save_record(common_dir: Path, record: Record, **changes: object) -> Record:
@@ -93,10 +93,18 @@ def forget_record(common_dir: Path, path: Path) -> None:
     _file_of(common_dir, path).unlink(missing_ok=True)
 
 
-def _parse(text: str) -> Record:
-    data = json.loads(text)
-    inode = data.pop("inode")
-    return Record(inode=tuple(inode) if inode else None, **data)
+def _read(file: Path) -> Record:
+    try:
+        data = json.loads(file.read_text())
+        inode = data.pop("inode")
+        return Record(inode=tuple(inode) if inode else None, **data)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DevbayError(
+            "bad_record",
+            f"{file} cannot be read: {error}",
+            next="look at the worktree it was for, then remove the file",
+            exit_code=1,
+        ) from error
 
 
 @contextmanager

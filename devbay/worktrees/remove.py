@@ -38,7 +38,7 @@ def remove_worktree(repository: Repository, path: Path, *, force: bool = False) 
     if path in (repository.main_worktree, repository.common_dir):
         raise DevbayError("main_checkout", f"{path} is the repository itself and is never removed")
     common = repository.common_dir
-    with repository_lock(common):
+    with beneath.disk_errors(f"removing {path}"), repository_lock(common):
         record = load_record(common, path)
         git_dir = registration(common, path)
         if git_dir is not None and not force and (reason := _locked(git_dir)) is not None:
@@ -60,6 +60,12 @@ def remove_worktree(repository: Repository, path: Path, *, force: bool = False) 
         take_away(repository, path, record)
         forget_record(common, path)
         return True
+
+
+def lock_reason(repository: Repository, path: Path) -> str | None:
+    """The reason of a lock that the user put on a worktree (may be empty); None if it is not locked."""
+    git_dir = registration(repository.common_dir, path)
+    return None if git_dir is None else _locked(git_dir)
 
 
 def take_away(repository: Repository, path: Path, record: Record | None) -> None:
@@ -114,7 +120,7 @@ def prune(repository: Repository) -> list[str]:
     own stale entries, of checkouts that devbay did not make, are left to `git worktree prune`.
     """
     common, gone = repository.common_dir, []
-    with repository_lock(common):
+    with beneath.disk_errors(f"tidying {common}"), repository_lock(common):
         _sweep_retired(common)
         for record in all_records(common):
             path = Path(record.path)

@@ -43,6 +43,8 @@ class Repository:
         path = Path(os.path.realpath(path))
         if not path.is_dir():
             path = path.parent
+        if not path.is_dir():
+            raise DevbayError("not_a_repository", f"{path} does not exist")
         known = {Path(os.path.realpath(worktree)): common for worktree, common in (bays or {}).items()}
         for folder in reversed([path, *path.parents]):
             if folder in known:

@@ -25,19 +25,21 @@ FETCH_LIMIT_S = 120.0
 
 @dataclass(frozen=True)
 class Gitlink:
-    """A submodule as the index records it."""
+    """A submodule as the index records it. sparse: outside of a sparse checkout."""
 
     path: str
     commit: str
+    sparse: bool = False
 
 
 def gitlinks(git: Git) -> list[Gitlink]:
     """Every submodule in the index, initialised or not."""
     found = []
-    for entry in git.records("ls-files", "--stage", "-z"):
-        if entry.startswith(GITLINK):
-            head, path = entry.split("\t", 1)
-            found.append(Gitlink(path, head.split(" ")[1]))
+    for entry in git.records("ls-files", "-t", "--stage", "-z"):
+        head, path = entry.split("\t", 1)
+        tag, mode, commit, _ = head.split(" ")
+        if mode == GITLINK:
+            found.append(Gitlink(path, commit, tag == "S"))
     return found
 
 
@@ -99,7 +101,7 @@ def add_submodules(
     """
     made: dict[str, Path] = {}
     warnings: list[str] = []
-    links = gitlinks(Git(git_dir, worktree))
+    links = [link for link in gitlinks(Git(git_dir, worktree)) if not link.sparse]
     known = names(worktree, git_dir) if links else {}
     for link in links:
         shown = f"{below}{link.path}"

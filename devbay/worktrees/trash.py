@@ -31,15 +31,17 @@ def to_trash(
 
     With `git_dir` commits that only a detached HEAD holds are kept too, as `<path>.bundle` files (to be
     fetched from with git). Links are kept as links, special files are left out. The worktree is unchanged.
+    Raises `disk_failed`.
     """
     moment = (now or datetime.datetime.now(datetime.UTC)).strftime(STAMP)
     folder = trash / f"{bay}-{moment}"
     kept = False
-    for path in paths:
-        if beneath.kind(worktree, path) is not None:
-            private_dir(trash)
-            private_dir(folder)
-            kept |= beneath.save(worktree, path, folder)
+    with beneath.disk_errors(f"saving files of {worktree} in {folder}"):
+        for path in paths:
+            if beneath.kind(worktree, path) is not None:
+                private_dir(trash)
+                private_dir(folder)
+                kept |= beneath.save(worktree, path, folder)
     if git_dir is not None:
         detached = [] if Git(git_dir).try_line("symbolic-ref", "--quiet", "HEAD") else [("HEAD", git_dir)]
         for path, own in [*detached, *linked_below(common_dir_of(git_dir), worktree).items()]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -280,6 +281,29 @@ def test_failure_leaves_neither_folder_nor_branch(main: Path, monkeypatch: pytes
     assert repository.branches() == ["main"]
     assert not (main / ".devbay" / "bays" / "one").exists()
     assert load_record(repository.common_dir, main / ".devbay" / "bays" / "one") is None
+
+
+def test_submodule_outside_a_sparse_checkout_is_left_out(super_main: Path, bay) -> None:
+    git(super_main, "sparse-checkout", "set", "--no-cone", "/*", "!/libs/")
+    made = bay(super_main)
+    assert made.submodules == {}
+    assert made.created.warnings == ()
+    assert not (made.path / "libs").exists()
+
+
+def test_many_bays_can_be_made_and_removed_at_once(main: Path, bay) -> None:
+    with ThreadPoolExecutor(6) as pool:
+        made = list(pool.map(lambda n: bay(main, f"b{n}"), range(6)))
+        assert [git(one.path, "branch", "--show-current") for one in made] == [f"b{n}" for n in range(6)]
+        assert all(pool.map(lambda one: remove_worktree(one.repository, one.path), made))
+    assert git(main, "worktree", "list").count("\n") == 0
+
+
+def test_what_the_system_refuses_is_told_as_an_error_with_a_code(main: Path) -> None:
+    (main / ".devbay").mkdir()
+    (main / ".devbay" / ".gitignore").write_text("*\n")
+    (main / ".devbay" / "bays").write_text("a file")
+    assert refused(main).code == "disk_failed"
 
 
 def test_adopting_takes_a_checkout_as_it_is(main: Path, tmp_path: Path) -> None:

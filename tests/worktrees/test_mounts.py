@@ -138,3 +138,15 @@ def test_mounts_are_the_same_when_asked_again(main: Path, bay) -> None:
     made = bay(main)
     commit(made.path, b_txt="b")
     assert mounts(made, "rw") == mounts(made, "rw")
+
+
+def test_links_are_never_mounted(super_main: Path, bay, tmp_path: Path) -> None:
+    made = bay(super_main)
+    (made.path / "libs").rename(tmp_path / "libs")
+    (made.path / "libs").symlink_to(tmp_path / "libs")
+    assert not [target for target in mounts(made, "ro") if "libs" in target]
+    mounts(made, "rw")
+    (made.git_dir / "config.worktree").unlink()
+    (made.git_dir / "config.worktree").symlink_to("/etc/passwd")
+    with pytest.raises(DevbayError, match="is a link"):
+        mounts(made, "rw")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from devbay.errors import DevbayError
-from devbay.worktrees import Repository, delete_branch, prune, remove_worktree
+from devbay.worktrees import Repository, delete_branch, lock_reason, prune, remove_worktree
 from devbay.worktrees.record import all_records, load_record, repository_lock, save_record
 from tests.worktrees.repos import Made, commit, git
 
@@ -88,6 +88,7 @@ def test_worktree_with_a_rewritten_git_file_is_still_known_as_ours(main: Path, b
 def test_locked_worktree_needs_force(main: Path, bay) -> None:
     made = bay(main)
     git(main, "worktree", "lock", "--reason", "on a stick", str(made.path))
+    assert lock_reason(made.repository, made.path) == "on a stick"
     with pytest.raises(DevbayError, match="on a stick") as caught:
         remove_worktree(made.repository, made.path)
     assert (caught.value.code, caught.value.exit_code) == ("worktree_locked", 3)
