@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -20,7 +21,7 @@ import pytest
 from devbay.errors import Cancelled, DevbayError
 from devbay.jobs import Job
 from devbay.runtimes.base import BayRef, BindMount, BuildSpec, ServiceSpec
-from devbay.runtimes.docker import containers, volumes
+from devbay.runtimes.docker import containers, networks, volumes
 from devbay.runtimes.docker.archives import Entry
 from devbay.runtimes.docker.bayvolumes import BayVolumes, mounts
 from devbay.runtimes.docker.builds import ensure_built
@@ -160,6 +161,8 @@ class Lab:
     def close(self) -> None:
         for listed in containers.find(self.engine, {"dev.devbay.home": self.home}):
             containers.remove(self.engine, listed.id)
+        for network in networks.find(self.engine, {"dev.devbay.home": self.home}):
+            networks.remove(self.engine, network.id)
         found = volumes.find(self.engine, {"dev.devbay.home": self.home})
         for volume in sorted(found, key=lambda each: "type" not in each.options):
             volumes.remove(self.engine, volume.name)
@@ -363,7 +366,7 @@ def test_no_file_of_the_worktree_belongs_to_root(lab):
 
 def test_no_file_of_the_worktree_belongs_to_root_when_the_runtime_does_it_all(lab, tmp_path):
     lab.worktree("one", conf__dev="v\n")
-    spec = lab.spec(volumes=("deps", "made/by/devbay"))
+    spec = lab.spec(command=f"touch /bin/tool; {COUNT}")
     worktree = str(spec.worktree)
     spec = dataclasses.replace(
         spec,
@@ -373,18 +376,26 @@ def test_no_file_of_the_worktree_belongs_to_root_when_the_runtime_does_it_all(la
         command=("sh", "-c", "touch by-service deps/a made/by/devbay/b ~/c tmp/d && exec sleep 60"),
     )
     runtime = DockerRuntime(lab.engine, lab.installer, Host(0, 0, lab.outbound, os.environ))
-    runtime.ensure_network(spec.bay, "10.213.255.224/27", Job())
+    runtime.ensure_network(spec.bay, f"10.214.{secrets.randbelow(256)}.32/27", Job())
     image = runtime.ensure_installed(spec, runtime.ensure_image(spec, Job()), Job())
     runtime.ensure_volumes(spec, image, Job())
     runtime.create(spec, image, Job())
     runtime.start(spec.bay, "web", Job())
     (tmp_path / "run").mkdir()
     said: list[bytes] = []
+    seen: list[Any] = []
+
+    def sink(output: bytes) -> None:
+        said.append(output)
+        seen.append(runtime.observe(spec.bay))
+
     task = dataclasses.replace(
         spec, kind="task", command=("sh", "-c", "cat laid/file; touch by-task; id -un")
     )
-    done = runtime.run_task(task, image, "r1", tmp_path / "run", said.append, timeout_s=30, job=Job())
+    done = runtime.run_task(task, image, "r1", tmp_path / "run", sink, timeout_s=30, job=Job())
     assert (done.code, b"".join(said)) == (0, b"v\ndevbay\n")
+    assert seen[0].services["web"].state == "running"  # its image's labels make no service of the run
+    assert seen[0].others == (f"{spec.bay.prefix}-run-r1",)
     wait_for(lambda: (spec.worktree / "by-service").exists(), "the service's file")
     assert owners(spec.worktree) == {OWNER}
     assert (spec.worktree / "by-task").exists()
@@ -512,6 +523,20 @@ def test_a_held_template_stays_until_its_bay_is_gone(lab):
     removed = lab.installer.gc(lab.job(), all=True)
     assert f"volume {template.volumes['/workspace/deps']}" in removed
     assert lab.objects("dev.devbay.template") == []
+
+
+def test_a_bays_container_is_never_taken_for_what_an_install_left(lab):
+    spec = lab.spec(command=f"touch /bin/tool; {COUNT}")
+    template = lab.ready(spec)
+    name = f"{spec.bay.prefix}-web"
+    made = ContainerSpec(name, template.image, command=("sleep", "60"), labels=spec.bay.labels("web"))
+    container = containers.create(lab.engine, made)
+    containers.start(lab.engine, container)
+    lab.installer.release(spec.bay.id)
+    lab.store.forget_template(template.key)  # as if the store had been lost
+    with contextlib.suppress(DevbayError):
+        lab.installer.gc(lab.job(), all=True)
+    assert containers.inspect(lab.engine, container).state == "running"
 
 
 def test_the_least_recently_used_templates_make_room(lab):

@@ -23,6 +23,7 @@ from devbay.runtimes.docker.templates import InstallPlan, Template, TemplateStor
 from devbay.runtimes.docker.users import Identity
 
 CACHE_LABEL = "dev.devbay.cache"
+BAY_LABEL = "dev.devbay.bay"
 DEFAULT_MAX_BYTES = 20 * 1024**3
 
 
@@ -187,10 +188,12 @@ class Installer:
             return self._clean(template.key)
 
     def _clean(self, key: str) -> list[str]:
-        """Remove every object that carries the template's label."""
+        """Remove every object that carries the template's label, which bays' containers inherit from it."""
         labels = {"dev.devbay.home": self.home, TEMPLATE_LABEL: key}
         removed: list[str] = []
         for container in containers.find(self.engine, labels):
+            if BAY_LABEL in container.labels:
+                continue
             containers.remove(self.engine, container.id)
             removed.append(f"container {container.name}")
         for volume in volumes.find(self.engine, labels):
@@ -209,7 +212,8 @@ class Installer:
     def _labelled_keys(self) -> set[str]:
         """The keys of all templates of this home that the engine has anything of."""
         home = {"dev.devbay.home": self.home}
-        labels = [container.labels for container in containers.find(self.engine, home)]
+        found = (container.labels for container in containers.find(self.engine, home))
+        labels = [labels for labels in found if BAY_LABEL not in labels]
         labels += [volume.labels for volume in volumes.find(self.engine, home)]
         labels += [image.get("Labels") or {} for image in self._images(home)]
         mine = {found[TEMPLATE_LABEL] for found in labels if TEMPLATE_LABEL in found}

@@ -548,7 +548,7 @@ class DockerRuntime:
 
     def _containers(self, bay: BayRef, service: str | None = None) -> list[Container]:
         labels = {HOME: bay.home, BAY: bay.id} | ({SERVICE: service} if service else {})
-        return [each for each in containers.find(self.engine, labels) if SERVICE in each.labels]
+        return [each for each in containers.find(self.engine, labels) if _is_service(each.labels)]
 
     def _container(self, bay: BayRef, service: str) -> Container:
         found = self._containers(bay, service)
@@ -587,6 +587,13 @@ def _network(bay: BayRef) -> str:
     return bay.prefix
 
 
+def _is_service(labels: Mapping[str, str]) -> bool:
+    """Whether a container is a service's own. Containers of runs, and helpers, inherit `.service` from images
+    that were built or committed for a service, but never `.config`.
+    """
+    return SERVICE in labels and CONFIG in labels
+
+
 def _ours(labels: Mapping[str, str], bay: BayRef) -> bool:
     return labels.get(HOME) == bay.home and labels.get(BAY) == bay.id
 
@@ -604,9 +611,9 @@ def _observed(found: Sequence[Container], *, network: bool) -> ObservedBay:
             oom_killed=bool(each.oom_killed),
         )
         for each in found
-        if SERVICE in each.labels
+        if _is_service(each.labels)
     }
-    others = tuple(each.name for each in found if SERVICE not in each.labels)
+    others = tuple(each.name for each in found if not _is_service(each.labels))
     return ObservedBay(network, services, others=others)
 
 

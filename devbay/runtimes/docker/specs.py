@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -56,7 +57,7 @@ def create_body(spec: ContainerSpec, info: EngineInfo) -> dict[str, Any]:
     """The body of `POST /containers/create`. Limits beyond what the engine has are cut to what it has."""
     host: dict[str, Any] = {
         "Mounts": _mounts(spec),
-        "Tmpfs": dict.fromkeys(spec.tmpfs, ""),
+        "Tmpfs": dict.fromkeys(spec.tmpfs, _tmpfs_owner(spec.user)),
         "RestartPolicy": {"Name": spec.restart},
         "NetworkMode": spec.network or "bridge",
         "LogConfig": LOG_CONFIG,
@@ -136,6 +137,14 @@ def _mounts(spec: ContainerSpec) -> list[dict[str, Any]]:
     ]
     volumes = [{"Type": "volume", "Source": name, "Target": path} for path, name in spec.volumes.items()]
     return binds + volumes
+
+
+def _tmpfs_owner(user: str | None) -> str:
+    """Over a folder that exists a tmpfs takes its mode but root as owner (runc 1.1), so a numeric user is
+    named; elsewhere it is open to all anyway.
+    """
+    owner = re.fullmatch(r"(\d+)(?::(\d+))?", user or "")
+    return f"uid={owner[1]},gid={owner[2] or owner[1]}" if owner else ""
 
 
 def _limits(limits: Limits, info: EngineInfo) -> dict[str, Any]:

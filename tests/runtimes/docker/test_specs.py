@@ -65,6 +65,14 @@ def test_a_service_is_found_by_its_aliases() -> None:
     assert body["HostConfig"]["NetworkMode"] == "net"
 
 
+def test_a_tmpfs_belongs_to_a_user_that_is_a_number() -> None:
+    def options(user: str | None) -> str:
+        found = create_body(ContainerSpec("n", "i", user=user, tmpfs=("/t",)), ENGINE)["HostConfig"]["Tmpfs"]
+        return str(found["/t"])
+
+    assert [options(user) for user in ("5:6", "5", "node", None)] == ["uid=5,gid=6", "uid=5,gid=5", "", ""]
+
+
 def test_the_environment_is_not_in_the_repr() -> None:
     assert "s3cret" not in repr(ContainerSpec("n", "i", env={"TOKEN": "s3cret"}))
 

@@ -145,8 +145,9 @@ def change(path, kind=1):
 
 TRACES = [
     change("/home", 0), change("/home/devbay"), change("/workspace"), change("/workspace/package.json"),
-    change("/tmp", 0), change("/tmp/x"), change("/usr", 0), change("/usr/lib", 0), change("/usr/lib/python3", 0),
-    change("/usr/lib/python3/__pycache__"), change("/usr/lib/python3/__pycache__/a.pyc"),
+    change("/tmp", 0), change("/tmp/x"), change("/usr", 0), change("/usr/lib", 0),
+    change("/usr/lib/python3", 0), change("/usr/lib/python3/__pycache__"),
+    change("/usr/lib/python3/__pycache__/a.pyc"),
     change("/opt"), change("/opt/deps"),
 ]  # fmt: skip
 
