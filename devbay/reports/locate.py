@@ -180,6 +180,8 @@ def _failure(
 ) -> Failure:
     """Only what is known is set: answers leave out what is not."""
     name = found.name.strip() or found.suite or "(unnamed)"
+    if file and found.scope == "suite" and name.startswith(("/", "file:")):
+        name = file
     known: dict[str, object] = {"name": name, "kind": found.kind, "scope": found.scope}
     frames = list(dict.fromkeys(f"{path}:{frame.line}" for path, frame in mapped))[:MAX_FRAMES]
     if frames == [f"{file}:{line}"]:

@@ -54,8 +54,15 @@ def conclude(
     if reading is None or (exit.code != 0 and not reading.failures):
         printed = _of_output(output, None if reports else chosen, argv, mapper)
         reading = _supplemented(reading, printed)
+    known = chosen or of_command(argv)
     judged = verdict(
-        exit, declared=declared, reading=reading, problem=problem, detail=detail, output=_tail(output)
+        exit,
+        declared=declared,
+        reading=reading,
+        problem=problem,
+        detail=detail,
+        output=_tail(output),
+        runner=known.name if known else None,
     )
     return Concluded(judged, reading)
 

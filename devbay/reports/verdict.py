@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from devbay.answers import Counts, Failure, ReportSource, RunReason, RunStatus
-from devbay.reports.records import Stop, TestCase
+from devbay.reports.records import Kind, Stop, TestCase
 
 ReportProblem = Literal["missing", "truncated", "stale", "unreadable"]
 
@@ -95,12 +95,13 @@ def verdict(
     problem: ReportProblem | None = None,
     detail: str | None = None,
     output: str | None = None,
+    runner: str | None = None,
 ) -> Verdict:
     """Judge a run.
 
     declared: a report was named or asked for by `auto`. reading: what was read of it, or of the output in its
     place. problem: what was wrong with the named report; `detail` says it in words. output: the end of what
-    was printed, for where nothing else tells what went wrong.
+    was printed, for where nothing else tells what went wrong. runner: the test runner that the command names.
     """
     failures = _as_timeouts(reading.failures, exit) if reading else ()
     read = reading is not None
@@ -112,6 +113,10 @@ def verdict(
         failures=failures,
     )
     status, reason, why = _judged(exit, declared, reading, problem, detail)
+    if reading is None and runner and exit.code and reason is None:
+        status, reason, why = "error", "unreported", f"{runner} exited {exit.code} and named no test"
+    failures += _of_the_run(failures, reading, reason, why)
+    base = replace(base, failures=failures)
     quiet = status == "passed" or (failures and reason in ("tests_failed", "findings", "collection_error"))
     return replace(base, status=status, reason=reason, detail=why, output=None if quiet else output or None)
 
@@ -214,6 +219,18 @@ def _is_count(code: int | None, reading: Reading) -> bool:
     """Whether an exit code that could be a signal is the number of failures."""
     counts = reading.counts
     return counts is not None and code is not None and code > 0 and code == counts.failed + counts.errors
+
+
+def _of_the_run(
+    failures: Sequence[Failure], reading: Reading | None, reason: RunReason | None, why: str | None
+) -> tuple[Failure, ...]:
+    """The record of what stopped the run (decision 38), where nothing that was read is one."""
+    stopped = reason in ("crash", "timeout", "out_of_memory") or (reading is None and reason == "unreported")
+    if not stopped or any(f.scope == "run" or f.kind == "crash" for f in failures):
+        return ()
+    kind: Kind = "timeout" if reason == "timeout" else "crash"
+    message = why or ("the run's time limit ended it" if kind == "timeout" else "the run ended early")
+    return (Failure(name="(run)", kind=kind, scope="run", message=message),)
 
 
 def _as_timeouts(failures: Sequence[Failure], exit: ExitLike) -> tuple[Failure, ...]:

@@ -105,3 +105,21 @@ def test_output_is_shown_only_where_no_failure_tells_what_went_wrong() -> None:
     assert verdict(Ending(1), declared=True, reading=reading(RED, TEST), output="x").output is None
     assert verdict(Ending(1), declared=True, reading=reading(GREEN), output="x").output == "x"
     assert verdict(Ending(1), declared=False, reading=None, output="x").output == "x"
+
+
+def test_a_run_that_its_time_limit_ended_has_a_record_although_nothing_was_printed() -> None:
+    judged = verdict(Ending(None, timed_out=True), declared=False, reading=None)
+    assert [(f.kind, f.scope) for f in judged.failures] == [("timeout", "run")]
+
+
+def test_a_known_runner_that_fails_without_a_word_is_an_error_and_has_a_record() -> None:
+    judged = verdict(Ending(6), declared=False, reading=None, runner="mocha")
+    assert (judged.status, judged.reason) == ("error", "unreported")
+    assert [(f.kind, f.scope, f.message) for f in judged.failures] == [
+        ("crash", "run", "mocha exited 6 and named no test")
+    ]
+
+
+def test_an_unknown_command_that_fails_is_judged_by_its_exit_code_alone() -> None:
+    judged = verdict(Ending(6), declared=False, reading=None)
+    assert (judged.status, judged.reason, judged.failures) == ("failed", None, ())
