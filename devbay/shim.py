@@ -15,7 +15,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from devbay.client import caller_meta, connect
+from devbay.client import caller_meta
+from devbay.connection import connect
 from devbay.errors import DevbayError
 from devbay.home import Home
 

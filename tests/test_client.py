@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from devbay.client import caller_env, connect, daemon_argv
+from devbay.client import caller_env
+from devbay.connection import connect, daemon_argv
 from devbay.errors import DevbayError
+from devbay.home import Home
 from tests.daemon import fake
 from tests.daemon.house import House, house, until
 
@@ -103,6 +105,31 @@ def test_ctrl_c_cancels_the_request(home: House, tmp_path: Path) -> None:
     assert mark.read_text() == "cancelled"
 
 
+def test_what_is_not_utf_8_is_an_error_or_left_out_and_never_a_hang(home: House) -> None:
+    home.env["DOCKER_CONFIG"] = "/\udcff"
+    with home.client(cwd="/\udcff") as client:
+        found = client.tool("echo", {"text": "hi"})
+        assert found["cwd"] == "/"
+        assert "DOCKER_CONFIG" not in found["env"]
+        with pytest.raises(DevbayError) as caught:
+            client.tool("echo", {"text": "\udcff"})
+        assert (caught.value.code, caught.value.exit_code) == ("bad_arguments", 2)
+
+
+def test_a_message_the_daemon_cannot_read_is_an_error_not_a_hang(home: House) -> None:
+    with home.client() as client, pytest.raises(DevbayError) as caught:
+        client.tool("echo", {"text": "x" * (17 * 1024 * 1024)})
+    assert "longer than" in caught.value.message
+
+
+def test_a_socket_path_that_is_too_long_is_said(home: House, tmp_path: Path) -> None:
+    env = {**home.env, "XDG_RUNTIME_DIR": str(tmp_path / ("x" * 100))}
+    with pytest.raises(DevbayError) as caught:
+        connect(Home.from_environment(env), env)
+    assert caught.value.code == "socket_path_too_long"
+    assert "XDG_RUNTIME_DIR" in caught.value.next
+
+
 def test_an_interrupted_request_is_cancelled_and_its_connection_goes_on(home: House, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
 
@@ -129,7 +156,7 @@ def test_a_daemon_that_dies_in_a_request_is_an_error_not_a_hang(home: House) -> 
 def test_something_on_the_socket_that_does_not_answer_is_said(
     home: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("devbay.client.HELLO_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("devbay.connection.HELLO_TIMEOUT_S", 0.2)
     with socket.socket(socket.AF_UNIX) as deaf:
         deaf.bind(str(home.home.socket))
         deaf.listen()

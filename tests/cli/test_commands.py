@@ -65,7 +65,7 @@ def test_a_command_imports_no_other_commands_module_and_no_engine_code(shared: H
     )
     assert found.stderr.split() == [
         "devbay", "devbay.cli", "devbay.cli.app", "devbay.cli.ls", "devbay.cli.out", "devbay.cli.render",
-        "devbay.cli.session", "devbay.client", "devbay.errors", "devbay.home",
+        "devbay.cli.session", "devbay.client", "devbay.connection", "devbay.errors", "devbay.home",
     ]  # fmt: skip
 
 
@@ -164,7 +164,7 @@ def test_stop_returns_when_the_daemon_is_gone(home: House) -> None:
 
 def test_a_daemon_that_cannot_start_is_one_error(home: House) -> None:
     code = (
-        "import sys, devbay.client as c, tests.daemon.fake as f; c.daemon_argv = f.argv\n"
+        "import sys, devbay.connection as c, tests.daemon.fake as f; c.daemon_argv = f.argv\n"
         "from devbay.cli.app import run; sys.exit(run(sys.argv[1:]))"
     )
     env = {**home.env, "LC_FAKE_FAIL": "on-fire"}

@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from devbay.client import Client, connect
+from devbay.client import Client
+from devbay.connection import connect
 from devbay.home import Home
 from tests.daemon import fake
 

@@ -195,7 +195,7 @@ def test_a_start_that_crashes_shows_the_end_of_the_log(home: House) -> None:
 
 
 def test_a_program_that_does_not_exist_is_said(home: House) -> None:
-    from devbay.client import start_daemon
+    from devbay.connection import start_daemon
 
     with pytest.raises(DevbayError) as caught:
         start_daemon(home.home, ["/no/such/python"], home.env)
