@@ -130,7 +130,7 @@ def place(found: Found, mapper: PathMapper) -> Failure:
     mapped = [
         (path, frame)
         for frame in found.frames
-        if not is_library(frame.path) and (path := _map_frame(frame, mapper, spelled, own))
+        if not is_library(frame.path) and (path := _map_frame(frame, mapper, spelled, own, found.package))
     ]
     if own is None and mapped:
         own = _test_file([path for path, _ in mapped])
@@ -146,7 +146,11 @@ def _own_file(found: Found, mapper: PathMapper) -> tuple[str | None, str | None]
     return None, None
 
 
-def _map_frame(frame: Frame, mapper: PathMapper, spelled: str | None, own: str | None) -> str | None:
+def _map_frame(
+    frame: Frame, mapper: PathMapper, spelled: str | None, own: str | None, package: str | None
+) -> str | None:
+    if package and "/" not in frame.path and (path := mapper.in_package(package, frame.path)):
+        return path
     path = mapper.map(frame.path)
     if path is None and own and spelled and mapper.root is None:
         raw = cleaned(frame.path) or ""

@@ -181,6 +181,15 @@ class PathMapper:
         """The repository's file that a hint means: a path, or a dotted module or class name."""
         return self.map(hint) if looks_like_path(hint) else self._class_file(hint)
 
+    def in_package(self, package: str, file: str) -> str | None:
+        """A Go package's file. package: an import path, or (gotestsum) a folder below the command's."""
+        if not looks_like_path(file):
+            return None
+        for module, folder in self._go_modules:
+            if package == module or package.startswith(module + "/"):
+                return self._existing(_below(folder, f"{package[len(module) :]}/{file}".lstrip("/")))
+        return self._existing(_below(self._cwd, f"{package}/{file}")) if self.root is not None else None
+
     def _class_file(self, name: str) -> str | None:
         """`tests.test_cart.TestTax`, `org.example.Kettle$Inner`: the file that holds it, if one alone may."""
         name = re.split(r"[$\[(\s]", name, maxsplit=1)[0].replace("\\", ".").replace("::", ".")
@@ -229,6 +238,17 @@ class PathMapper:
             if count > MAX_INDEXED:
                 return {}  # what is unique in a part may not be in the whole
         return names
+
+    @cached_property
+    def _go_modules(self) -> list[tuple[str, str]]:
+        """(module path, folder) of the repository's Go modules, the longest path first."""
+        modules = []
+        for path in self._by_name.get("go.mod", ()):
+            for line in range(1, 30):
+                if match := re.match(r"module\s+\"?([^\s\"]+)", self.source_line(path, line)):
+                    modules.append((match[1], path.rpartition("/")[0]))
+                    break
+        return sorted(modules, key=lambda pair: -len(pair[0]))
 
     def source_line(self, path: str, line: int) -> str:
         """A line of a file of the repository; empty if there is none. Only what `map` returned is read."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from devbay.answers import ReportSource
+from devbay.answers import Failure, ReportSource
 from devbay.errors import DevbayError
 from devbay.reports.locate import place
 from devbay.reports.paths import PathMapper
@@ -51,7 +51,9 @@ def conclude(
     """
     chosen = None if format == "auto" else named(format)
     reading, problem, detail = _of_reports(reports, chosen, mapper, fresh)
-    if reading is None or (exit.code != 0 and not reading.failures):
+    if reading is None or (
+        exit.code != 0 and (not reading.failures or any(map(_unlocated, reading.failures)))
+    ):
         printed = _of_output(output, None if reports else chosen, argv, mapper)
         reading = _supplemented(reading, printed)
     known = chosen or of_command(argv)
@@ -144,16 +146,29 @@ def _mapped(parsed: Parsed, report: ReportSource, mapper: PathMapper) -> Reading
 
 
 def _supplemented(reading: Reading | None, printed: Reading | None) -> Reading | None:
-    """A report that lists no failure, with what the output says; the output alone for want of a report."""
+    """A report, with what it leaves to the output: what stopped the run, and why suites did not load.
+
+    The output alone for want of a report.
+    """
     if reading is None or printed is None:
         return reading or printed
     if not reading.counts or not reading.counts.total:
         return printed if printed.failures or printed.counts else reading
+    more = tuple(f for f in printed.failures if f.scope in ("run", "suite"))
+    if reading.failures:  # a suite that did not load, with its errors in the output only
+        if not any(f.scope == "suite" and f.file for f in more):
+            return reading
+        more = (*(f for f in reading.failures if not _unlocated(f)), *more)
     return replace(
         reading,
-        failures=tuple(f for f in printed.failures if f.scope in ("run", "suite")),
+        failures=more,
         stopped=reading.stopped or printed.stopped,
     )
+
+
+def _unlocated(failure: Failure) -> bool:
+    """Whether a report only says that a suite did not load or build."""
+    return failure.scope == "suite" and failure.file is None and failure.kind == "error"
 
 
 def _tail(output: Sequence[Source]) -> str | None:

@@ -37,7 +37,8 @@ class Found:
     """One problem as a format found it.
 
     frames: deepest first. own: spellings of the test's own file, most reliable first (a path, or a dotted
-    class or module name). own_line: where the runner says that the test is, for want of a frame.
+    class or module name). own_line: where the runner says that the test is, for want of a frame. package: the
+    import path that bare file names stand in (Go).
     """
 
     name: str
@@ -52,6 +53,7 @@ class Found:
     own: tuple[str, ...] = ()
     own_line: int | None = None
     output: str | None = None
+    package: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
