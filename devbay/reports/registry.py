@@ -10,7 +10,18 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from devbay.errors import DevbayError
-from devbay.reports import jest_json, junit, mocha_json, playwright_json, pytest_text, unittest_text
+from devbay.reports import (
+    go_json,
+    go_text,
+    jest_json,
+    junit,
+    mocha_json,
+    playwright_json,
+    pytest_text,
+    rspec_json,
+    rspec_text,
+    unittest_text,
+)
 from devbay.reports.records import Parsed
 from devbay.reports.source import Source
 
@@ -35,7 +46,18 @@ class Format(Protocol):
         """Read a source to its end with bounded memory; what is broken becomes `Parsed.problem`."""
 
 
-FORMATS: tuple[Format, ...] = (junit, jest_json, mocha_json, playwright_json, pytest_text, unittest_text)
+FORMATS: tuple[Format, ...] = (
+    junit,
+    jest_json,
+    mocha_json,
+    playwright_json,
+    pytest_text,
+    unittest_text,
+    rspec_json,
+    rspec_text,
+    go_json,
+    go_text,
+)
 
 
 def names() -> list[str]:
