@@ -31,6 +31,7 @@ _THROWN = re.compile(r"(?:Uncaught )?[\w.$]*(?:Error|Exception)\b")
 _HOOK = re.compile(
     r"[\"“{](?P<when>before|after) ?(?P<what>all|each)[\"”}] hook|^(?P<bare>before|after)(?:All|Each)?$", re.I
 )
+_FILE_AT_END = re.compile(r"[tT]imeout of .*\((?P<path>(?:/|[A-Za-z]:|file:)[^()]+\.\w{1,5})\)$")
 _HOOK_TIMEOUT = re.compile(r"\bHook timed out\b|for a hook\b|\"before(?:All|Each)\" hook timeout", re.I)
 
 
@@ -54,6 +55,8 @@ def problem(
     text = plain(text).strip("\n")
     said = message_of(text)
     phase = phase or hook_phase(name) or ("setup" if _HOOK_TIMEOUT.search(said) else None)
+    if place := _FILE_AT_END.search(said.split("\n", 1)[0]):
+        own = (*own, place["path"])
     expected, actual = compared(said, text)
     return Found(
         name=name,
@@ -103,3 +106,12 @@ def hook_phase(name: str) -> Phase | None:
     if match is None:
         return None
     return "setup" if (match["when"] or match["bare"]).lower() == "before" else "teardown"
+
+
+def uncaught(text: str) -> Found:
+    """What ended node.js as a whole: an excerpt of code, the error and its stack, as node prints them."""
+    lines = text.split("\n")
+    start = next((i for i, line in enumerate(lines) if _THROWN.match(line) and "Error" in line), None)
+    told = "\n".join(lines[start:]) if start is not None else text
+    said = re.split(r"\n+Node\.js v\d", message_of(plain(told)))[0]
+    return Found("(run)", kind="crash", scope="run", message=said, frames=frames_in(told))

@@ -20,6 +20,7 @@ from devbay.reports import (
     pytest_text,
     rspec_json,
     rspec_text,
+    tap,
     unittest_text,
 )
 from devbay.reports.records import Parsed
@@ -57,6 +58,7 @@ FORMATS: tuple[Format, ...] = (
     rspec_text,
     go_json,
     go_text,
+    tap,
 )
 
 
