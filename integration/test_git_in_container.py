@@ -60,7 +60,8 @@ class Bay:
 
     def sh(self, access: GitAccess, script: str, *options: str) -> tuple[int, str]:
         """Exit code and all output of a shell script in a container of the bay."""
-        prologue = "exec 2>&1; export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b\n"
+        who = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b"
+        prologue = f"exec 2>&1; {who}\n"
         done = subprocess.run(
             [*self.docker(access, *options), "sh", "-c", prologue + script],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120,
