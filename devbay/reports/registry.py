@@ -14,14 +14,18 @@ from devbay.reports import (
     go_json,
     go_text,
     jest_json,
+    jest_text,
     junit,
+    libtest,
     mocha_json,
+    mocha_text,
     playwright_json,
     pytest_text,
     rspec_json,
     rspec_text,
     tap,
     unittest_text,
+    vitest_text,
 )
 from devbay.reports.records import Parsed
 from devbay.reports.source import Source
@@ -52,6 +56,9 @@ FORMATS: tuple[Format, ...] = (
     jest_json,
     mocha_json,
     playwright_json,
+    jest_text,
+    vitest_text,
+    mocha_text,
     pytest_text,
     unittest_text,
     rspec_json,
@@ -59,6 +66,7 @@ FORMATS: tuple[Format, ...] = (
     go_json,
     go_text,
     tap,
+    libtest,
 )
 
 
