@@ -17,9 +17,10 @@ from devbay.reports.plain import readable, tail
 from devbay.reports.records import Parsed, count, merge
 from devbay.reports.registry import Format, named, of_command, recognised
 from devbay.reports.source import Source, joined
-from devbay.reports.verdict import ExitLike, Reading, ReportProblem, Verdict, verdict
+from devbay.reports.verdict import EMPTY, ExitLike, Reading, ReportProblem, Verdict, verdict
 
 OUTPUT_TAIL = 4_000
+EMPTY = Parsed(counts=count(), problem="it is empty")
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def conclude(
     Raises `unknown_format`; a report that is missing or broken is part of the verdict.
     """
     chosen = None if format == "auto" else named(format)
-    reading, problem, detail = _of_reports(reports, chosen, mapper, fresh)
+    reading, problem, detail = _of_reports(reports, chosen, mapper, fresh, bool(exit.code))
     if reading is None or (
         exit.code != 0 and (not reading.failures or any(map(_unlocated, reading.failures)))
     ):
@@ -70,8 +71,9 @@ def conclude(
 
 
 def _of_reports(
-    reports: Sequence[Source], chosen: Format | None, mapper: PathMapper, fresh: bool
+    reports: Sequence[Source], chosen: Format | None, mapper: PathMapper, fresh: bool, failed: bool
 ) -> tuple[Reading | None, ReportProblem | None, str | None]:
+    """failed: the command did; then an empty report is one that was begun and not written."""
     parsed: list[Parsed] = []
     used: list[Source] = []
     formats: list[str] = []
@@ -89,6 +91,9 @@ def _of_reports(
         except DevbayError as error:
             problem = "missing" if error.code == "report_missing" else "unreadable"
             detail = error.message
+            continue
+        if failed and found == EMPTY:
+            problem, detail = "missing", f"{source.label} is empty"
             continue
         if found is None:
             problem, detail = "unreadable", f"{source.label} is in no known report format"
@@ -109,7 +114,7 @@ def _of_reports(
 def _parsed(source: Source, chosen: Format | None) -> tuple[Parsed | None, str]:
     sample = source.sample()
     if not sample.strip(b"\0 \t\r\n\xef\xbb\xbf"):
-        return Parsed(counts=count(), problem="it is empty"), chosen.name if chosen else "empty"
+        return Parsed(counts=count(), problem=EMPTY), chosen.name if chosen else "empty"
     known = chosen or recognised(sample)
     return (known.read(source), known.name) if known else (None, "")
 

@@ -115,7 +115,7 @@ def verdict(
     status, reason, why = _judged(exit, declared, reading, problem, detail)
     if reading is None and runner and exit.code and reason is None:
         status, reason, why = "error", "unreported", f"{runner} exited {exit.code} and named no test"
-    failures += _of_the_run(failures, reading, reason, why)
+    failures += _of_the_run(failures, reading, reason, why, exit.code)
     base = replace(base, failures=failures)
     quiet = status == "passed" or (failures and reason in ("tests_failed", "findings", "collection_error"))
     return replace(base, status=status, reason=reason, detail=why, output=None if quiet else output or None)
@@ -187,6 +187,9 @@ def _read(exit: ExitLike, reading: Reading, problem: ReportProblem | None, detai
     return "passed", None, None
 
 
+EMPTY = "it is empty"
+"""`Reading.problem` of a report without a byte in it: opened by a runner that did not come to write it."""
+
 _DISAGREE = "the report lists failures, but the command exited 0"
 
 
@@ -210,6 +213,8 @@ def _failing(exit: ExitLike, reading: Reading) -> _Judged:
 
 
 def _green_but(exit: ExitLike, reading: Reading) -> _Judged:
+    if reading.problem == EMPTY:
+        return "error", "no_report", f"the report is empty, and the command exited {exit.code}"
     if reading.counts is not None and reading.counts.total == 0 and not reading.checker:
         return "error", "no_tests", f"no test ran, and the command exited {exit.code}"
     return "error", "unreported", f"no failure is reported, but the command exited {exit.code}"
@@ -222,13 +227,19 @@ def _is_count(code: int | None, reading: Reading) -> bool:
 
 
 def _of_the_run(
-    failures: Sequence[Failure], reading: Reading | None, reason: RunReason | None, why: str | None
+    failures: Sequence[Failure],
+    reading: Reading | None,
+    reason: RunReason | None,
+    why: str | None,
+    code: int | None,
 ) -> tuple[Failure, ...]:
     """The record of what stopped the run (decision 38), where nothing that was read is one."""
-    stopped = reason in ("crash", "timeout", "out_of_memory") or (reading is None and reason == "unreported")
+    stopped = reason in ("crash", "timeout", "out_of_memory") or (
+        reason == "unreported" if reading is None else reason == "no_report"
+    )
     if not stopped or any(f.scope == "run" or f.kind == "crash" for f in failures):
         return ()
-    kind: Kind = "timeout" if reason == "timeout" else "crash"
+    kind: Kind = "timeout" if reason == "timeout" else "error" if reason == "no_report" else "crash"
     message = why or ("the run's time limit ended it" if kind == "timeout" else "the run ended early")
     return (Failure(name="(run)", kind=kind, scope="run", message=message),)
 
