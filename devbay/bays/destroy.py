@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from devbay.worktrees import (
     OwnWork,
     commits_of_own,
     delete_branch,
+    lock_reason,
     own_work,
     remove_worktree,
     to_trash,
@@ -44,14 +46,7 @@ def examine(bay: Bay) -> Findings:
         return found
     found.gone = not worktree.is_dir() or not record.git_dir
     if not found.gone:
-        work = _own_work(bay, worktree)
-        found.blockers = [
-            *(f"changed: {path}" for path in work.changed),
-            *(f"untracked: {path}" for path in work.untracked),
-            *(f"changed since it was copied: {path}" for path in work.changed_includes),
-            *(f"commit on no branch: {commit}" for commit in unheld_commits(worktree, Path(record.git_dir))),
-        ]
-        found.trashed = [*work.excepted, *work.changed, *work.untracked, *work.changed_includes]
+        _look(bay, worktree, found)
     if record.branch:
         found.own_commits = commits_of_own(bay.repository, record.branch)
         if not record.created_branch:
@@ -60,6 +55,32 @@ def examine(bay: Bay) -> Findings:
             count = len(found.own_commits)
             found.kept.append(f"branch {record.branch} ({count} commit{'s' * (count != 1)} of its own)")
     return found
+
+
+def _look(bay: Bay, worktree: Path, found: Findings) -> None:
+    """Work in the worktree. Where git cannot tell, all of it counts as work."""
+    reason = lock_reason(bay.repository, worktree)
+    if reason is not None:
+        found.blockers.append(f"locked with git worktree lock{f': {reason}' if reason else ''}")
+    try:
+        work = _own_work(bay, worktree)
+        unheld = unheld_commits(worktree, Path(bay.record.git_dir))
+    except DevbayError as error:
+        found.blockers.append(f"what is in it cannot be told: {error.message}")
+        found.trashed = sorted(each.name for each in worktree.iterdir() if each.name != ".git")
+        return
+    found.blockers += [
+        *(f"changed: {shown(path)}" for path in work.changed),
+        *(f"untracked: {shown(path)}" for path in work.untracked),
+        *(f"changed since it was copied: {shown(path)}" for path in work.changed_includes),
+        *(f"commit on no branch: {shown(commit)}" for commit in unheld),
+    ]
+    found.trashed = [*work.excepted, *work.changed, *work.untracked, *work.changed_includes]
+
+
+def shown(text: str) -> str:
+    """A path as text: bytes that are no UTF-8 are replaced."""
+    return os.fsencode(text).decode("utf-8", "replace")
 
 
 def destroy(bay: Bay, *, force: bool, job: Job) -> DestroyAnswer:

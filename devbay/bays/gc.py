@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
+from pathlib import Path
 
 from devbay.bays.parts import Parts
 from devbay.errors import DevbayError
 from devbay.jobs import Job
 from devbay.runtimes.base import BayRef
-from devbay.worktrees import sweep
+from devbay.worktrees import Repository, prune, sweep
+
+logger = logging.getLogger(__name__)
 
 
 def collect(parts: Parts, env: dict[str, str], job: Job, *, everything: bool) -> list[str]:
@@ -18,7 +22,7 @@ def collect(parts: Parts, env: dict[str, str], job: Job, *, everything: bool) ->
     engine does not answer; engines of other bays that do not are skipped.
     """
     parts.runtimes.check(env)
-    removed = sweep_home(parts)
+    removed = sweep_home(parts) + _prune_worktrees(parts)
     known = {record.id for record in parts.store.bays()}
     for record in parts.store.bays():
         parts.runtimes.for_bay(record.runtime, record.engine, env)
@@ -33,6 +37,17 @@ def collect(parts: Parts, env: dict[str, str], job: Job, *, everything: bool) ->
             if runtime.key == parts.runtimes.for_bay(*mine, env).key:
                 raise
     return removed
+
+
+def _prune_worktrees(parts: Parts) -> list[str]:
+    """What killed creations and removals left in repositories that are still there."""
+    gone: list[str] = []
+    for known in parts.store.repositories():
+        try:
+            gone += prune(Repository.from_record(Path(known.common_dir), known.main_worktree))
+        except DevbayError as error:
+            logger.info("%s: %s", known.common_dir, error.message)
+    return [f"worktree {path}" for path in gone]
 
 
 def sweep_home(parts: Parts) -> list[str]:
