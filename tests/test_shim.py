@@ -249,18 +249,10 @@ def test_an_agent_that_writes_before_it_reads_does_not_hang(agent: Agent) -> Non
     assert sorted(agent.receive()["id"] for _ in range(50)) == list(range(1, 51))
 
 
-def test_the_pipe_is_small_and_quick(agent: Agent, home: House, tmp_path: Path) -> None:
+def test_the_pipe_is_small(agent: Agent) -> None:
     agent.start()
     status = Path(f"/proc/{agent.process.pid}/status").read_text()
     assert int(status.split("VmRSS:")[1].split()[0]) < 20 * 1024
-    times = []
-    for _ in range(5):
-        began = time.monotonic()
-        other = Agent(home, tmp_path)
-        other.ask(INITIALIZE)
-        times.append(time.monotonic() - began)
-        close(other)
-    assert sorted(times)[2] < 0.12
 
 
 def test_a_line_above_the_limit_is_reported_once() -> None:

