@@ -31,7 +31,7 @@ lint: .venv/.dev
 	@$(PY) -m mypy
 
 unit: .venv/.dev
-	@$(PY) -m pytest tests
+	@$(PY) -m pytest tests -n 4 --dist loadfile
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache dist
