@@ -11,19 +11,27 @@ from typing import Protocol
 
 from devbay.errors import DevbayError
 from devbay.reports import (
+    checkstyle,
     go_json,
     go_text,
+    gtest_json,
+    gtest_text,
     jest_json,
     jest_text,
     junit,
     libtest,
+    lint_json,
+    lint_text,
+    minitest_text,
     mocha_json,
     mocha_text,
     playwright_json,
     pytest_text,
     rspec_json,
     rspec_text,
+    sarif,
     tap,
+    testunit_text,
     unittest_text,
     vitest_text,
 )
@@ -63,10 +71,19 @@ FORMATS: tuple[Format, ...] = (
     unittest_text,
     rspec_json,
     rspec_text,
+    testunit_text,
+    minitest_text,
     go_json,
     go_text,
     tap,
     libtest,
+    gtest_json,
+    gtest_text,
+    # checkers last: what tests print may look like a finding
+    sarif,
+    checkstyle,
+    lint_json,
+    lint_text,
 )
 
 
