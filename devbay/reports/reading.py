@@ -20,7 +20,6 @@ from devbay.reports.source import Source, joined
 from devbay.reports.verdict import EMPTY, ExitLike, Reading, ReportProblem, Verdict, verdict
 
 OUTPUT_TAIL = 4_000
-EMPTY = Parsed(counts=count(), problem="it is empty")
 
 
 @dataclass(frozen=True)
@@ -51,10 +50,8 @@ def conclude(
     Raises `unknown_format`; a report that is missing or broken is part of the verdict.
     """
     chosen = None if format == "auto" else named(format)
-    reading, problem, detail = _of_reports(reports, chosen, mapper, fresh, bool(exit.code))
-    if reading is None or (
-        exit.code != 0 and (not reading.failures or any(map(_unlocated, reading.failures)))
-    ):
+    reading, problem, detail = _of_reports(reports, chosen, mapper, fresh)
+    if reading is None or exit.code != 0:
         printed = _of_output(output, None if reports else chosen, argv, mapper)
         reading = _supplemented(reading, printed)
     known = chosen or of_command(argv)
@@ -71,9 +68,8 @@ def conclude(
 
 
 def _of_reports(
-    reports: Sequence[Source], chosen: Format | None, mapper: PathMapper, fresh: bool, failed: bool
+    reports: Sequence[Source], chosen: Format | None, mapper: PathMapper, fresh: bool
 ) -> tuple[Reading | None, ReportProblem | None, str | None]:
-    """failed: the command did; then an empty report is one that was begun and not written."""
     parsed: list[Parsed] = []
     used: list[Source] = []
     formats: list[str] = []
@@ -91,9 +87,6 @@ def _of_reports(
         except DevbayError as error:
             problem = "missing" if error.code == "report_missing" else "unreadable"
             detail = error.message
-            continue
-        if failed and found == EMPTY:
-            problem, detail = "missing", f"{source.label} is empty"
             continue
         if found is None:
             problem, detail = "unreadable", f"{source.label} is in no known report format"
@@ -160,15 +153,18 @@ def _supplemented(reading: Reading | None, printed: Reading | None) -> Reading |
     if not reading.counts or not reading.counts.total:
         return printed if printed.failures or printed.counts else reading
     more = tuple(f for f in printed.failures if f.scope in ("run", "suite"))
-    if reading.failures:  # a suite that did not load, with its errors in the output only
-        if not any(f.scope == "suite" and f.file for f in more):
-            return reading
-        more = (*(f for f in reading.failures if not _unlocated(f)), *more)
-    return replace(
-        reading,
-        failures=more,
-        stopped=reading.stopped or printed.stopped,
-    )
+    if reading.failures:
+        return replace(reading, failures=_left_out(reading.failures, more))
+    return replace(reading, failures=more, stopped=reading.stopped or printed.stopped)
+
+
+def _left_out(listed: tuple[Failure, ...], printed: tuple[Failure, ...]) -> tuple[Failure, ...]:
+    """A report's failures, with what only the output tells of suites: why one broke, a failed set-up."""
+    suites = tuple(each for each in printed if each.scope == "suite" and each.file)
+    if suites and any(map(_unlocated, listed)):
+        return (*(each for each in listed if not _unlocated(each)), *suites)
+    places = {(each.file, each.line) for each in listed}
+    return (*listed, *(each for each in suites if each.phase and (each.file, each.line) not in places))
 
 
 def _unlocated(failure: Failure) -> bool:
