@@ -50,7 +50,8 @@ _BINARY = re.compile(
 )
 _RERUN = re.compile(r"^error: (?:doc)?test failed, to rerun pass [`'](?P<args>[^`']*)[`']$")
 _DIED = re.compile(
-    r"^\s*(?:Caused by:\s*)?process didn't exit successfully: [`'].*[`'] \((?P<how>signal: [^)]+|exit \w+: \d+)\)"
+    r"^\s*(?:Caused by:\s*)?process didn't exit successfully: [`'].*[`'] "
+    r"\((?P<how>signal: [^)]+|exit \w+: \d+)\)"
 )
 _OUTCOMES: dict[str, Outcome] = {
     "ok": "passed", "FAILED": "failed", "failed": "failed", "ignored": "skipped", "bench:": "passed"
@@ -305,7 +306,7 @@ class _Reader:
         )
 
     def _failures(self) -> Iterator[Found]:
-        """The failed tests. A target is relative to its package: where in a workspace that is, panics tell."""
+        """The failed tests. A target is relative to its package: where that is, panics tell."""
         loose = [lines for thread, lines in self.panics.items() if thread in ("main", "")]
         for binary in self.binaries:
             said = {
@@ -332,7 +333,7 @@ class _Reader:
         return Found(test or "cargo test", kind="crash", scope="run", message=message, own=own)
 
     def _name_targets(self) -> None:
-        """Say of each binary which file it is: by Cargo's lines in order, else by what it says of failed ones."""
+        """Give each binary its file: by Cargo's lines in order, else by what it says of failed ones."""
         if self.targets:
             for binary, target in zip(self.binaries, self.targets, strict=False):
                 binary.target = target if target and not target.startswith("doc ") else None

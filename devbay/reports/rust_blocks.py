@@ -17,7 +17,8 @@ from devbay.reports.records import Found, Frame, Kind
 KEPT_OUTPUT = 4_000
 
 PANIC = re.compile(
-    r"^(?:thread '(?P<thread>[^'\n]*)'(?: \(\d+\))?|Test) panicked at (?:(?P<place>[^'\n][^\n]*?:\d+:\d+):?$|')"
+    r"^(?:thread '(?P<thread>[^'\n]*)'(?: \(\d+\))?|Test) panicked at "
+    r"(?:(?P<place>[^'\n][^\n]*?:\d+:\d+):?$|')"
 )
 _PANICS = re.compile(
     r"^thread '(?P<thread>[^'\n]*)'(?: \(\d+\))? panicked at "
