@@ -169,7 +169,7 @@ def _position(
     inside = [frame for path, frame in mapped if path == own]
     if own and own.endswith("_test.go") and len(inside) > 1:  # t.Log and t.Errorf print alike
         inside = [f for f in inside if not re.search(r"\.Logf?\(", mapper.source_line(own, f.line))] or inside
-    if inside and own and own.endswith(".py") and not _ASSERTED.match(found.message):
+    if inside and own and _raised(found, own):
         outer = [frame for frame in inside if not frame.cause] or inside
         return own, outer[-1].line  # an error in a helper of the same file: where the test called it
     if inside:
@@ -177,6 +177,13 @@ def _position(
     if mapped:
         return mapped[0][0], mapped[0][1].line
     return own, found.own_line if own else None
+
+
+def _raised(found: Found, own: str) -> bool:
+    """Whether an exception ended the test, rather than an assertion."""
+    if own.endswith(".py"):
+        return not _ASSERTED.match(found.message)
+    return found.kind == "error" and own.endswith((".rb", ".php", ".java", ".kt"))
 
 
 def _failure(
