@@ -115,3 +115,14 @@ def uncaught(text: str) -> Found:
     told = "\n".join(lines[start:]) if start is not None else text
     said = re.split(r"\n+Node\.js v\d", message_of(plain(told)))[0]
     return Found("(run)", kind="crash", scope="run", message=said, frames=frames_in(told))
+
+
+def printed(head: bytes) -> str:
+    """A sample of output as text without colours, for a format to be recognised by."""
+    return plain(head.decode("utf-8", "replace"))
+
+
+def died(label: str, seen: bool) -> Found:
+    """The record of a run whose output ends before the runner's summary."""
+    said = f"the output ends before {label}'s summary" if seen else f"{label} ended before its first test"
+    return Found("(run)", kind="crash", scope="run", message=said)
