@@ -1,11 +1,8 @@
-"""Images built from the worktree: once per content, with BuildKit, through the engine's own client.
-
-`python-on-whales` builds with the same client, but keeps its process to itself; cancelling a build means
-ending that process, so the command is run here.
-"""
+"""Images built from the worktree: once per content, with BuildKit, in a child process that can be ended."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -14,15 +11,18 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from devbay.errors import WORK_FAILED, DevbayError
 from devbay.jobs import Job
 from devbay.runtimes.base import ServiceSpec
+from devbay.runtimes.docker.buildchild import Request, child_argv
 from devbay.runtimes.docker.buildcontext import BuildContext, context_digest, read_context
-from devbay.runtimes.docker.contexts import Endpoint, client_argv
+from devbay.runtimes.docker.contexts import Endpoint
 from devbay.runtimes.docker.engine import Engine
 from devbay.runtimes.docker.images import ImageInfo, find_image
 from devbay.runtimes.docker.locks import KeyedLocks
@@ -101,8 +101,7 @@ def _build(
         dockerfile = Path(folder) / context.dockerfile_name
         dockerfile.write_bytes(context.dockerfile)
         dockerfile.with_name(f"{dockerfile.name}.dockerignore").write_text(context.ignore)
-        argv = build_argv(endpoint, context, dockerfile, tag, spec, outbound)
-        client = shutil.which(argv[0], path=env.get("PATH"))
+        client = shutil.which("docker", path=env.get("PATH"))
         if client is None:
             raise DevbayError(
                 "docker_client_missing",
@@ -110,39 +109,48 @@ def _build(
                 next="install the Docker client with buildx",
                 exit_code=WORK_FAILED,
             )
+        request = build_request(client, endpoint, context, dockerfile, tag, spec, outbound)
         job.progress(f"building {spec.name}")
         lines: deque[str] = deque(maxlen=_KEPT_LINES)
-        code = _run([client, *argv[1:]], client_env(env, outbound), job, lines.append)
+        code = _run(request, client_env(env, outbound), job, lines.append)
     job.check()
     if code != 0:
         raise build_failure(spec.name, code, list(lines))
 
 
-def build_argv(
+def build_request(
+    docker: str,
     endpoint: Endpoint,
     context: BuildContext,
     dockerfile: Path,
     tag: str,
     spec: ServiceSpec,
     outbound: Outbound,
-) -> list[str]:
-    """The client's command. The builder named `default` is the engine's own, whichever one the user chose:
+) -> Request:
+    """What the child is asked. The builder named `default` is the engine's own, whichever one the user chose:
     only it has the engine's images. Proxies are named without values, which come from the environment.
     """
-    build = spec.build
-    options: list[tuple[str, str]] = [("--builder", "default"), ("--progress", "plain"), ("--tag", tag)]
-    options += [("--file", str(dockerfile))]
-    options += [("--label", f"{name}={value}") for name, value in build_labels(spec).items()]
-    if build and build.target:
-        options += [("--target", build.target)]
-    if spec.platform:
-        options += [("--platform", spec.platform)]
-    options += [("--build-arg", f"{name}={value}") for name, value in (build.args if build else {}).items()]
-    options += [("--build-arg", name) for name in outbound.proxy_env()]
-    if outbound.ca_bundle:
-        options += [("--secret", f"id=ca_bundle,src={outbound.ca_bundle}")]
-    flat = [part for option in options for part in option]
-    return [*client_argv(endpoint), "buildx", "build", *flat, str(context.root)]
+    build: dict[str, Any] = {
+        "context_path": str(context.root),
+        "builder": "default",
+        "file": str(dockerfile),
+        "tags": [tag],
+        "labels": build_labels(spec),
+        "build_args": dict(spec.build.args) if spec.build else {},
+        "target": spec.build.target if spec.build else None,
+        "platforms": [spec.platform] if spec.platform else None,
+        "secrets": [f"id=ca_bundle,src={outbound.ca_bundle}"] if outbound.ca_bundle else [],
+    }
+    return Request(docker, _client_options(endpoint), build, tuple(outbound.proxy_env()))
+
+
+def _client_options(endpoint: Endpoint) -> dict[str, Any]:
+    """The library's spelling of `contexts.client_argv`."""
+    options: dict[str, Any] = {"config": endpoint.config_dir or None, "host": endpoint.host}
+    if endpoint.tls:
+        options["tlsverify" if endpoint.verify else "tls"] = True
+        options |= {"tlscacert": endpoint.ca, "tlscert": endpoint.cert, "tlskey": endpoint.key}
+    return options
 
 
 def client_env(env: Mapping[str, str], outbound: Outbound) -> dict[str, str]:
@@ -156,13 +164,13 @@ def client_env(env: Mapping[str, str], outbound: Outbound) -> dict[str, str]:
     return {**kept, **outbound.proxy_env(), "BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
 
 
-def _run(argv: Sequence[str], env: Mapping[str, str], job: Job, keep: Callable[[str], None]) -> int:
-    """Run the client in a process group of its own, every line to the job; cancellation ends the group."""
+def _run(request: Request, env: Mapping[str, str], job: Job, keep: Callable[[str], None]) -> int:
+    """Build in a child with a process group of its own, each line to the job; cancelling ends the group."""
     job.check()
     with subprocess.Popen(
-        argv,
+        child_argv(),
         env=dict(env),
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
@@ -170,28 +178,33 @@ def _run(argv: Sequence[str], env: Mapping[str, str], job: Job, keep: Callable[[
         encoding="utf-8",
         errors="replace",
     ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        insist = threading.Timer(_END_TIMEOUT_S, lambda: _signal(process, signal.SIGKILL))
+
+        def end() -> None:
+            _signal(process, signal.SIGTERM)
+            insist.start()
+
         try:
-            with job.when_cancelled(lambda: _signal(process, signal.SIGTERM)):
+            with job.when_cancelled(end):
+                with contextlib.suppress(BrokenPipeError):  # a child that failed at once says why
+                    process.stdin.write(request.to_line())
+                    process.stdin.flush()
                 step = BuildProgress()
-                for line in process.stdout or ():
+                for line in process.stdout:
                     keep(line.rstrip("\n"))
                     if shown := step.feed(line):
                         job.progress(*shown)
                 return process.wait()
         finally:
-            if process.poll() is None:
-                _signal(process, signal.SIGTERM)
-                try:
-                    process.wait(_END_TIMEOUT_S)
-                except subprocess.TimeoutExpired:
-                    _signal(process, signal.SIGKILL)
+            insist.cancel()
+            _signal(process, signal.SIGKILL)
 
 
 def _signal(process: subprocess.Popen[str], number: signal.Signals) -> None:
-    try:
+    """Signal the child's group, whose number is the child's as long as that runs."""
+    if process.poll() is None:
         os.killpg(process.pid, number)
-    except ProcessLookupError:
-        return  # it has ended by itself
 
 
 class BuildProgress:

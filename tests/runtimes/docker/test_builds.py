@@ -1,4 +1,3 @@
-import itertools
 from pathlib import Path
 
 import pytest
@@ -8,8 +7,8 @@ from devbay.runtimes.base import BayRef, BuildSpec, ServiceSpec
 from devbay.runtimes.docker.buildcontext import BuildContext
 from devbay.runtimes.docker.builds import (
     BuildProgress,
-    build_argv,
     build_failure,
+    build_request,
     build_tag,
     client_env,
 )
@@ -53,13 +52,9 @@ D3:2
 ERROR: failed to solve: dockerfile parse error on line 2: unknown instruction: RUNN (did you mean RUN?)"""
 
 
-def argv(outbound=Outbound()):  # noqa: B008
-    endpoint = Endpoint("default", "unix:///e.sock", config_dir="/c")
-    return build_argv(endpoint, CONTEXT, Path("/t/Dockerfile"), "tag:1", SPEC, outbound)
-
-
-def pairs(found):
-    return list(itertools.pairwise(found))
+def request(outbound=Outbound(), endpoint=None):  # noqa: B008
+    endpoint = endpoint or Endpoint("default", "unix:///e.sock", config_dir="/c")
+    return build_request("/bin/docker", endpoint, CONTEXT, Path("/t/Dockerfile"), "tag:1", SPEC, outbound)
 
 
 def test_the_tag_names_home_repository_service_and_content():
@@ -69,34 +64,45 @@ def test_the_tag_names_home_repository_service_and_content():
 
 
 def test_the_client_is_pinned_to_the_engine_and_its_own_builder():
-    found = argv()
-    assert found[:7] == ["docker", "--config", "/c", "--host", "unix:///e.sock", "buildx", "build"]
-    assert ("--builder", "default") in pairs(found)
-    assert found[-1] == "/w"
+    found = request()
+    assert found.client == {"config": "/c", "host": "unix:///e.sock"}
+    assert found.build["builder"] == "default"
+    assert found.build["context_path"] == "/w"
+
+
+@pytest.mark.parametrize(("verify", "flag"), [(True, "tlsverify"), (False, "tls")])
+def test_an_engine_behind_tls_is_met_with_its_material(verify, flag):
+    endpoint = Endpoint("c", "tcp://e:2376", tls=True, verify=verify, ca="/ca", cert="/cert", key="/key")
+    material = {"tlscacert": "/ca", "tlscert": "/cert", "tlskey": "/key"}
+    assert request(endpoint=endpoint).client == {
+        "config": None,
+        "host": "tcp://e:2376",
+        flag: True,
+        **material,
+    }
 
 
 def test_what_the_manifest_says_about_a_build_reaches_the_builder():
-    wanted = [("--target", "dev"), ("--build-arg", "A=1"), ("--platform", "linux/arm64"), ("--tag", "tag:1")]
-    assert set(wanted) <= set(pairs(argv()))
+    wanted = {"target": "dev", "build_args": {"A": "1"}, "platforms": ["linux/arm64"], "tags": ["tag:1"]}
+    assert request().build.items() >= wanted.items()
 
 
 def test_images_carry_every_label_but_the_bays():
-    labels = [value for name, value in pairs(argv()) if name == "--label"]
-    assert labels == [
-        "dev.devbay.managed=1",
-        "dev.devbay.home=abcdef0123456789",
-        "dev.devbay.project=shop",
-        "dev.devbay.repository=r1",
-        "dev.devbay.service=web",
-    ]
+    assert request().build["labels"] == {
+        "dev.devbay.managed": "1",
+        "dev.devbay.home": "abcdef0123456789",
+        "dev.devbay.project": "shop",
+        "dev.devbay.repository": "r1",
+        "dev.devbay.service": "web",
+    }
 
 
 def test_proxies_reach_the_build_without_their_passwords_in_the_command():
     outbound = Outbound(Path("/ca.pem"), (("http", "http://user:pass@proxy:3128"),))
-    found = argv(outbound)
-    assert ("--build-arg", "HTTP_PROXY") in pairs(found)
-    assert ("--secret", "id=ca_bundle,src=/ca.pem") in pairs(found)
-    assert not any("pass" in part for part in found)
+    found = request(outbound)
+    assert "HTTP_PROXY" in found.args_by_name
+    assert found.build["secrets"] == ["id=ca_bundle,src=/ca.pem"]
+    assert "pass" not in found.to_line()
     assert client_env({}, outbound)["HTTP_PROXY"] == "http://user:pass@proxy:3128"
 
 
