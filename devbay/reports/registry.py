@@ -11,7 +11,10 @@ from typing import Protocol
 
 from devbay.errors import DevbayError
 from devbay.reports import (
+    ava_text,
+    bun_text,
     checkstyle,
+    deno_text,
     go_json,
     go_text,
     gtest_json,
@@ -25,8 +28,10 @@ from devbay.reports import (
     minitest_text,
     mocha_json,
     mocha_text,
+    node_text,
     phpunit_text,
     playwright_json,
+    playwright_text,
     pytest_text,
     rspec_json,
     rspec_text,
@@ -70,6 +75,11 @@ FORMATS: tuple[Format, ...] = (
     jest_text,
     vitest_text,
     mocha_text,
+    node_text,
+    ava_text,
+    bun_text,
+    deno_text,
+    playwright_text,
     pytest_text,
     unittest_text,
     rspec_json,

@@ -27,10 +27,9 @@ _HINT = re.compile(
     r"^(?:php_qn|file|python|java:test)://+(?P<path>.+?\.\w+)(?:::(?P<rest>.*)|:(?P<line>\d+))?$"
 )
 _ERROR = re.compile(r"^(?P<type>[\w\\.]*(?:Exception|Error|Throwable))\b ?: ", re.MULTILINE)
+_DOTTED = re.compile(r"^\.{20,}$", re.MULTILINE)  # Catch2: the test above it, the assertion below it
 _PLACE = re.compile(r"^(?:/|[A-Za-z]:\\)?\S+\.\w+:\d+$")
-_SNIFF = re.compile(
-    rb"^##teamcity\[(testCount|testSuiteStarted|testStarted|enteredTheMatrix)\b", re.MULTILINE
-)
+_SNIFF = re.compile(rb"^##teamcity\[(testCount|testSuiteStarted|testStarted)\b", re.MULTILINE)
 
 
 def sniff(head: bytes) -> bool:
