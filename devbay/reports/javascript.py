@@ -24,7 +24,7 @@ _TIMEOUT = re.compile(
     r"|Promise resolution is still pending|\bTimed out while running tests"
 )
 _ASSERTION = re.compile(
-    r"AssertionError|ERR_ASSERTION|\bexpect(?:\(|\.\w+)|\bexpected\b.*\bto\b|Assertion|\bassert\b"
+    r"AssertionError|ERR_ASSERTION|\bexpect(?:\(|\.\w+)|\bexpected\b.*\bto\b|[Aa]ssertions?\b|\bassert\b"
     r"|Difference \("
 )
 _THROWN = re.compile(r"(?:Uncaught )?[\w.$]*(?:Error|Exception)\b")

@@ -13,6 +13,9 @@ from devbay.errors import DevbayError
 from devbay.reports import (
     ava_text,
     bun_text,
+    catch2_json,
+    catch2_text,
+    catch2_xml,
     checkstyle,
     deno_text,
     go_json,
@@ -36,6 +39,7 @@ from devbay.reports import (
     rspec_json,
     rspec_text,
     sarif,
+    sonar,
     tap,
     teamcity,
     testunit_text,
@@ -91,6 +95,10 @@ FORMATS: tuple[Format, ...] = (
     go_text,
     tap,
     libtest,
+    sonar,
+    catch2_json,
+    catch2_xml,
+    catch2_text,
     gtest_json,
     gtest_text,
     # checkers last: what tests print may look like a finding
