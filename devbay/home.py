@@ -66,6 +66,11 @@ class Home:
         return private_dir(self.runtime_parent / self.id[:8])
 
     @property
+    def machine_dir(self) -> Path:
+        """A folder of this user's that every home of this machine shares, whatever `XDG_RUNTIME_DIR` says."""
+        return private_dir(Path("/tmp") / f"devbay-{os.getuid()}")  # noqa: S108  # checked to be ours
+
+    @property
     def socket(self) -> Path:
         return self.runtime_dir / "devbayd.sock"
 

@@ -148,7 +148,7 @@ class Proxy:
         their connections, so no two homes may pass from the probe to the start at once.
         """
         self._caddy.stop()
-        with locked(self._home.runtime_parent / "proxy-port.lock"):
+        with locked(self._home.machine_dir / "proxy-port.lock"):
             port = self.port
             if not port_is_free(port):
                 raise DevbayError(

@@ -7,6 +7,7 @@ from devbay.store.records import (
     PortRecord,
     RepositoryRecord,
     RunRecord,
+    RunTestRecord,
     TemplateRecord,
 )
 from devbay.store.store import Store
@@ -18,6 +19,7 @@ __all__ = [
     "PortRecord",
     "RepositoryRecord",
     "RunRecord",
+    "RunTestRecord",
     "Store",
     "TemplateRecord",
 ]

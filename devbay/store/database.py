@@ -11,7 +11,7 @@ from pathlib import Path
 from devbay.errors import DevbayError
 from devbay.home import private_dir
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
@@ -76,9 +76,22 @@ CREATE TABLE runs (
   finished_at TEXT,
   folder TEXT NOT NULL,
   details TEXT NOT NULL DEFAULT '{}',
-  result TEXT
+  result TEXT,
+  tree_commit TEXT,
+  tree_dirty INTEGER NOT NULL DEFAULT 1
 ) STRICT;
 CREATE INDEX runs_by_bay ON runs (bay, created_at);
+CREATE INDEX runs_by_commit ON runs (tree_commit, task);
+
+CREATE TABLE run_tests (
+  run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+  suite TEXT,
+  name TEXT NOT NULL,
+  file TEXT,
+  outcome TEXT NOT NULL,
+  duration_ms INTEGER
+) STRICT;
+CREATE INDEX run_tests_by_run ON run_tests (run);
 
 CREATE TABLE run_files (
   bay TEXT NOT NULL REFERENCES bays(id) ON DELETE CASCADE,
@@ -111,6 +124,28 @@ CREATE TABLE holders (
 ) STRICT;
 """
 
+# From each version to the next. 2: a run's tests in rows of their own, and the tree that it ran on.
+MIGRATIONS = {
+    1: """
+ALTER TABLE runs ADD COLUMN tree_commit TEXT;
+ALTER TABLE runs ADD COLUMN tree_dirty INTEGER NOT NULL DEFAULT 1;
+CREATE INDEX runs_by_commit ON runs (tree_commit, task);
+CREATE TABLE run_tests (
+  run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+  suite TEXT,
+  name TEXT NOT NULL,
+  file TEXT,
+  outcome TEXT NOT NULL,
+  duration_ms INTEGER
+) STRICT;
+CREATE INDEX run_tests_by_run ON run_tests (run);
+INSERT INTO run_tests SELECT runs.id, t.value ->> 'suite', t.value ->> 'name', t.value ->> 'file',
+  t.value ->> 'outcome', t.value ->> 'duration_ms' FROM runs, json_each(runs.details, '$.tests') AS t;
+UPDATE runs SET details = json_remove(details, '$.tests'), tree_commit = result ->> '$.tree.commit',
+  tree_dirty = coalesce(result ->> '$.tree.dirty', 1);
+""",
+}
+
 
 class Database:
     """One connection for all threads of the daemon, guarded by a re-entrant lock.
@@ -138,12 +173,14 @@ class Database:
                 f"{path} was written by a newer devbay (schema {version}, this one knows {SCHEMA_VERSION})",
                 next="update devbay, or set DEVBAY_HOME to another folder",
             )
-        if version == 0:
+        while version < SCHEMA_VERSION:
+            script, reached = (MIGRATIONS[version], version + 1) if version else (SCHEMA, SCHEMA_VERSION)
             with self.write() as cursor:
-                for statement in SCHEMA.split(";\n"):
+                for statement in script.split(";\n"):
                     if statement.strip():
                         cursor.execute(statement)
-                cursor.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+                cursor.execute(f"PRAGMA user_version={reached}")
+            version = reached
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Cursor]:

@@ -67,7 +67,10 @@ class PortRecord:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One execution of a task. `result` is the RunResult as JSON data once it is over."""
+    """One execution of a task. `result` is the RunResult as JSON data once it is over.
+
+    tree_commit, tree_dirty: what it ran on; a commit that is not known counts as changed.
+    """
 
     id: str
     bay: str
@@ -78,6 +81,20 @@ class RunRecord:
     finished_at: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
     result: dict[str, Any] | None = None
+    tree_commit: str | None = None
+    tree_dirty: bool = True
+
+
+@dataclass(frozen=True)
+class RunTestRecord:
+    """One test of a run. outcome: `passed`, `failed`, `error` or `skipped`."""
+
+    run: str
+    suite: str | None
+    name: str
+    file: str | None
+    outcome: str
+    duration_ms: int | None
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from devbay.store.records import (
     PortRecord,
     RepositoryRecord,
     RunRecord,
+    RunTestRecord,
     TemplateRecord,
 )
 
@@ -24,7 +25,7 @@ _JSON = frozenset(
     {"submodules", "includes", "wanted_services", "engine", "warnings", "service_notes", "setup_done"}
     | {"details", "result"}
 )
-_BOOL = frozenset({"created_branch", "adopted"})
+_BOOL = frozenset({"created_branch", "adopted", "tree_dirty"})
 
 
 def _load(row: sqlite3.Row) -> dict[str, Any]:
@@ -159,8 +160,17 @@ class Store:
             self.update_bay(bay_id, service_notes=notes)
 
     def forget_bay(self, bay_id: str) -> None:
-        """Drop the record with its ports, subnet and run files; runs stay as history."""
+        """Drop the record with its ports, subnet and run files; runs stay as history.
+
+        Of each task only the last run keeps its tests: enough to compare with.
+        """
         with self.database.write() as cursor:
+            cursor.execute(
+                "DELETE FROM run_tests WHERE run IN (SELECT id FROM (SELECT id, row_number() OVER"
+                " (PARTITION BY task ORDER BY created_at DESC, id DESC) AS age FROM runs WHERE bay = ?)"
+                " WHERE age > 1)",
+                (bay_id,),
+            )
             cursor.execute("DELETE FROM bays WHERE id = ?", (bay_id,))
 
     # -- ports and subnets -------------------------------------------------------------------------
@@ -231,6 +241,47 @@ class Store:
         return [
             RunRecord(**_load(row)) for row in self.database.rows(sql + " ORDER BY created_at DESC", *args)
         ]
+
+    def newest_run(
+        self, task: str, *, bay_id: str | None = None, commit: str | None = None, before: str = ""
+    ) -> RunRecord | None:
+        """The newest run of a task that found something out, in a bay or on a commit without local changes.
+
+        before: the id of a run that does not count, since it is the one that asks.
+        """
+        rows = self.database.rows(
+            "SELECT * FROM runs WHERE task = ? AND id != ? AND (? IS NULL OR bay = ?) AND (? IS NULL OR"
+            " (tree_commit = ? AND tree_dirty = 0)) AND status IN ('passed', 'failed', 'error', 'timeout')"
+            " AND result ->> 'exit_code' IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT 1",
+            task, before, bay_id, bay_id, commit, commit,
+        )  # fmt: skip
+        return RunRecord(**_load(rows[0])) if rows else None
+
+    def add_run_tests(self, run: RunRecord, tests: Iterable[RunTestRecord], *, keep: int) -> None:
+        """Write a run's tests; of the runs of the same task in the same bay only the last `keep` keep theirs."""
+        with self.database.write() as cursor:
+            cursor.executemany(
+                "INSERT INTO run_tests VALUES (?, ?, ?, ?, ?, ?)", map(dataclasses.astuple, tests)
+            )
+            cursor.execute(
+                "DELETE FROM run_tests WHERE run IN (SELECT id FROM runs WHERE bay = ? AND task = ?"
+                " ORDER BY created_at DESC, id DESC LIMIT -1 OFFSET ?)",
+                (run.bay, run.task, keep),
+            )
+
+    def run_tests(self, run_id: str) -> list[RunTestRecord]:
+        """The tests of a run in the order in which they were reported."""
+        rows = self.database.rows("SELECT * FROM run_tests WHERE run = ? ORDER BY rowid", run_id)
+        return [RunTestRecord(**dict(row)) for row in rows]
+
+    def passed_on(self, commit: str, task: str) -> set[tuple[str | None, str | None, str]]:
+        """(file, suite, name) of tests that passed in some run of a task on a commit without local changes."""
+        rows = self.database.rows(
+            "SELECT DISTINCT file, suite, name FROM run_tests JOIN runs ON runs.id = run_tests.run"
+            " WHERE tree_commit = ? AND tree_dirty = 0 AND task = ? AND outcome = 'passed'",
+            commit, task,
+        )  # fmt: skip
+        return {(row["file"], row["suite"], row["name"]) for row in rows}
 
     def run_files(self, bay_id: str) -> dict[str, str]:
         """Files that appeared during runs of this bay: path to sha256 at the run's end."""

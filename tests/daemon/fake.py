@@ -41,7 +41,9 @@ class EchoAnswer(Answer):
 
 class WaitArguments(Arguments):
     seconds: float
-    mark: str | None = Field(default=None, description="file to write `cancelled` or `done` to")
+    mark: str | None = Field(
+        default=None, description="file to write `cancelled` or `done` to; FILE.started appears before"
+    )
 
 
 class FailArguments(Arguments):
@@ -63,6 +65,8 @@ def echo(call: Call, arguments: EchoArguments) -> EchoAnswer:
 
 def wait(call: Call, arguments: WaitArguments) -> EchoAnswer:
     mark = Path(arguments.mark) if arguments.mark else None
+    if mark:
+        mark.with_suffix(".started").touch()
     steps = max(1, int(arguments.seconds / 0.02))
     try:
         for step in range(steps):

@@ -130,7 +130,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def until(condition: Callable[[], Any], what: str, seconds: float = 10) -> Any:
+def until(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:
     """Wait for a condition; its value."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):

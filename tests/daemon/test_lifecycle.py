@@ -102,7 +102,7 @@ def test_a_term_cancels_what_is_running(home: House, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     with home.link() as link:
         link.call(1, "wait", {"seconds": 30, "mark": str(mark)})
-        time.sleep(1)
+        until(mark.with_suffix(".started").exists, "the work begins")
         os.kill(home.pid() or 0, signal.SIGTERM)
         until(mark.exists, "the work is cancelled")
     assert mark.read_text() == "cancelled"
@@ -112,7 +112,7 @@ def test_stop_ends_the_proxy_too(home: House) -> None:
     with home.client() as client:
         pid = client.private("devbay/stop", {})["pid"]
         client.until_gone()
-    until(lambda: not alive(pid), "the daemon ends", 1)
+    until(lambda: not alive(pid), "the daemon ends", 20)
     assert (home.home.state_dir / "closed").read_text() == "True"
 
 
