@@ -12,6 +12,7 @@ from typing import Protocol
 from devbay.errors import DevbayError
 from devbay.reports import (
     ava_text,
+    bats_text,
     bun_text,
     catch2_json,
     catch2_text,
@@ -35,6 +36,7 @@ from devbay.reports import (
     phpunit_text,
     playwright_json,
     playwright_text,
+    prove_text,
     pytest_text,
     rspec_json,
     rspec_text,
@@ -71,6 +73,7 @@ class Format(Protocol):
 
 
 FORMATS: tuple[Format, ...] = (
+    prove_text,
     junit,
     jest_json,
     mocha_json,
@@ -91,6 +94,7 @@ FORMATS: tuple[Format, ...] = (
     testunit_text,
     minitest_text,
     phpunit_text,
+    bats_text,
     go_json,
     go_text,
     tap,
