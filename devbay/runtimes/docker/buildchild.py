@@ -13,10 +13,10 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 ENDED_BY_SIGNAL = 128
 
@@ -66,7 +66,10 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: None)
     client = DockerClient(**request.client, client_call=client_call(request.docker, request.args_by_name))
     try:
-        for line in client.buildx.build(**request.build, progress="plain", stream_logs=True):
+        lines = cast(
+            "Iterator[str]", client.buildx.build(**request.build, progress="plain", stream_logs=True)
+        )
+        for line in lines:
             sys.stdout.buffer.write(line.encode())
             sys.stdout.buffer.flush()
     except DockerException as error:
