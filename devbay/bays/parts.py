@@ -20,7 +20,7 @@ from devbay.errors import DevbayError
 from devbay.home import Home
 from devbay.jobs import Job
 from devbay.manifest import Capability, Loaded, Manifest, capabilities
-from devbay.manifest.images import family
+from devbay.manifest.images import speaks_http
 from devbay.runtimes.base import BayRef, Runtime
 from devbay.runtimes.pool import RuntimePool
 from devbay.security.approvals import pending
@@ -35,9 +35,6 @@ from devbay.store import BayRecord, Store
 from devbay.works import Work
 from devbay.worktrees import Repository, git_env, git_mounts, read_includes
 from devbay.worktrees.git import Git
-
-SPEAK_OTHER = frozenset({"postgres", "mysql", "redis", "mongodb", "amqp", "nats", "memcached", "broker"})
-"""Image families whose primary port speaks no HTTP; their named ports may."""
 
 
 def now() -> str:
@@ -159,7 +156,7 @@ class Bay:
 
     def is_browsable(self, service: str) -> bool:
         """Whether the service's primary port speaks HTTP, as far as its image tells."""
-        return family(self.manifest.services[service].image) not in SPEAK_OTHER
+        return speaks_http(self.manifest.services[service].image)
 
     def _is_primary_port(self, route: Route) -> bool:
         return self.host_ports.get((route.service, "port")) == route.port

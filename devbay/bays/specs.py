@@ -17,8 +17,8 @@ from typing import Any
 
 from devbay.errors import DevbayError
 from devbay.manifest import Addresses, Manifest, Service, Task, resolve
+from devbay.manifest.images import family
 from devbay.runtimes.base import BayRef, BindMount, BuildSpec, ServiceSpec
-from devbay.runtimes.families import wants_worktree
 
 WORKSPACE = PurePosixPath("/workspace")
 
@@ -123,7 +123,7 @@ def _plain(value: object) -> Any:
 def _base(part: Service | Task, name: str, around: Surroundings) -> ServiceSpec:
     """What services and tasks with an image of their own have in common."""
     worktree = around.worktree
-    gets_worktree = isinstance(part, Task) or wants_worktree(part)
+    gets_worktree = wants_worktree(part)
     workdir = _inside(part.workdir, worktree) if part.workdir else None
     if workdir is None and gets_worktree and not part.build:
         workdir = str(worktree)
@@ -159,6 +159,19 @@ def _base(part: Service | Task, name: str, around: Surroundings) -> ServiceSpec:
         limits=part.limits,
         docker_socket=isinstance(part, Service) and part.docker_socket,
     )
+
+
+def wants_worktree(part: Service | Task) -> bool:
+    """Whether the worktree is mounted (decision 26): into every task, all that is built, and pulled images
+    that are given something to run, install or keep beside the sources, unless their family runs nothing of
+    the user's.
+    """
+    if isinstance(part, Task) or part.build is not None:
+        return True
+    if family(part.image):
+        return False
+    relative = any(not path.startswith("/") for path in part.volumes)
+    return bool(part.install or part.start or part.run or part.workdir or relative)
 
 
 def _inside(path: str, worktree: Path) -> str:

@@ -6,18 +6,67 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_FAMILIES = {
-    "postgres": "postgres", "postgis": "postgres", "pgvector": "postgres", "timescale": "postgres",
-    "mysql": "mysql", "mariadb": "mysql", "percona": "mysql",
-    "redis": "redis", "valkey": "redis", "keydb": "redis", "memcached": "memcached",
-    "mongo": "mongodb", "rabbitmq": "amqp", "nats": "nats",
-    "minio": "minio", "elasticsearch": "search", "opensearch": "search", "meilisearch": "search",
-    "kafka": "broker", "cp-kafka": "broker", "redpanda": "broker", "zookeeper": "broker",
-    "clickhouse": "clickhouse", "nginx": "proxy", "traefik": "proxy", "caddy": "proxy", "haproxy": "proxy",
-    "mailpit": "mail", "mailhog": "mail",
+
+@dataclass(frozen=True)
+class Family:
+    """Images that keep data, pass messages, forward requests or show one of these; none runs the user's code.
+
+    words: what a repository's name begins with. scheme: of the URL of its primary port; None where that
+    speaks neither HTTP nor anything else that URLs have a scheme for.
+    """
+
+    words: tuple[str, ...]
+    scheme: str | None = "http"
+
+
+FAMILIES: Mapping[str, Family] = {
+    "postgres": Family(
+        ("postgres", "postgresql", "pgvector", "pgvecto", "postgis", "timescale", "timescaledb", "pgbouncer",
+         "percona-distribution-postgresql"),
+        "postgres",
+    ),
+    "cockroach": Family(("cockroach", "cockroachdb"), "postgres"),
+    "mysql": Family(("mysql", "percona"), "mysql"),
+    "mariadb": Family(("mariadb",), "mysql"),
+    "mssql": Family(("mssql", "azure-sql-edge"), None),
+    "redis": Family(("redis",), "redis"),
+    "valkey": Family(("valkey",), "redis"),
+    "dragonfly": Family(("dragonfly", "dragonflydb"), "redis"),
+    "keydb": Family(("keydb",), "redis"),
+    "memcached": Family(("memcached",), None),
+    "mongo": Family(("mongo", "mongodb", "percona-server-mongodb"), "mongodb"),
+    "elasticsearch": Family(("elasticsearch",)),
+    "opensearch": Family(("opensearch",)),
+    "meilisearch": Family(("meilisearch",)),
+    "typesense": Family(("typesense",)),
+    "solr": Family(("solr",)),
+    "cassandra": Family(("cassandra", "scylla"), None),
+    "clickhouse": Family(("clickhouse",)),
+    "influxdb": Family(("influxdb",)),
+    "neo4j": Family(("neo4j",)),
+    "qdrant": Family(("qdrant",)),
+    "weaviate": Family(("weaviate",)),
+    "etcd": Family(("etcd",)),
+    "zookeeper": Family(("zookeeper", "cp-zookeeper"), None),
+    "minio": Family(("minio",)),
+    "rabbitmq": Family(("rabbitmq",), "amqp"),
+    "kafka": Family(("kafka", "cp-kafka", "redpanda"), None),
+    "nats": Family(("nats",), "nats"),
+    "mosquitto": Family(("eclipse-mosquitto", "mosquitto"), None),
+    "mail": Family(("mailpit", "mailhog", "mailcatcher")),
+    "nginx": Family(("nginx", "openresty")),
+    "caddy": Family(("caddy",)),
+    "traefik": Family(("traefik",)),
+    "haproxy": Family(("haproxy",)),
+    "envoy": Family(("envoy",)),
+    "console": Family(
+        ("adminer", "kibana", "mongo-express", "pgadmin", "phpmyadmin", "redis-commander", "redisinsight")
+    ),
 }  # fmt: skip
-_SCHEMES = frozenset({"postgres", "mysql", "redis", "mongodb", "amqp", "nats"})
-_TOOLS = re.compile(r"-(express|commander|exporter|admin|ui|backup|client)|insight")
+_BY_WORD = {word: name for name, family in FAMILIES.items() for word in family.words}
+_WORD = re.compile("|".join(sorted(map(re.escape, _BY_WORD), key=len, reverse=True)))
+_TOOLS = re.compile(r"-(admin|backup|client|commander|exporter|express|ui)\b")
+_SAYS_NOTHING = frozenset({"db", "database", "server"})
 
 
 @dataclass(frozen=True)
@@ -30,31 +79,40 @@ class Access:
 
 
 def family(image: str | None) -> str | None:
-    """The family of a datastore, broker or proxy image by the start of its last path part; None for others.
+    """The name in `FAMILIES` of an image reference's family, or None for any other image.
 
-    Tools that only carry such a name (`mongo-express`, `redis-exporter`) are others.
+    A word counts where no letter follows it: `postgres`, `postgres-alpine` and `redis7` are families,
+    `caddyshack` is not, and tools that only carry such a name (`redis-exporter`) are not. Where the last
+    path component says nothing (`mssql/server`), the one before counts.
     """
-    if image is None:
+    path = (image or "").partition("@")[0].lower().split("/")
+    path[-1] = path[-1].partition(":")[0]
+    name = path[-2] if path[-1] in _SAYS_NOTHING and len(path) > 1 else path[-1]
+    found = _WORD.match(name)
+    if found is None or name[found.end() : found.end() + 1].isalpha() or _TOOLS.search(name, found.end()):
         return None
-    basename = image.split("@")[0].rsplit("/", 1)[-1].split(":")[0].lower()
-    if _TOOLS.search(basename):
-        return None
-    return next((kind for prefix, kind in _FAMILIES.items() if basename.startswith(prefix)), None)
+    return _BY_WORD[found.group()]
 
 
 def scheme(image: str | None) -> str:
     """The scheme of the service's URL: that of its family, else `http`."""
-    kind = family(image)
-    return kind if kind in _SCHEMES else "http"
+    name = family(image)
+    return (FAMILIES[name].scheme if name else None) or "http"
+
+
+def speaks_http(image: str | None) -> bool:
+    """Whether a service's primary port speaks HTTP, as far as its image tells; its named ports may anyway."""
+    name = family(image)
+    return name is None or FAMILIES[name].scheme == "http"
 
 
 def access(image: str | None, env: Mapping[str, str]) -> Access:
-    """How the official image of the family takes user, password and database from its environment.
+    """How the family's official image takes user, password and database from its environment.
 
     Database names follow the images: Postgres makes one named like the user unless told otherwise, MySQL
     makes none.
     """
-    match family(image):
+    match scheme(image):
         case "postgres":
             password = env.get("POSTGRES_PASSWORD")
             user = env.get("POSTGRES_USER") or ("postgres" if password else None)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from devbay.bays.specs import Surroundings, config_hash, service_spec, task_spec
+from devbay.bays.specs import Surroundings, config_hash, service_spec, task_spec, wants_worktree
 from devbay.errors import DevbayError
-from devbay.manifest import Manifest, parse
+from devbay.manifest import Manifest, Service, parse
 from devbay.runtimes.base import BayRef, BindMount
 from devbay.sites.hosts import SiteAddresses
 
@@ -79,6 +79,37 @@ def test_a_datastore_gets_no_worktree_no_git_and_its_secrets() -> None:
     assert "GIT_CONFIG_COUNT" not in spec.env
     assert spec.env["POSTGRES_PASSWORD"] == "value of db"
     assert spec.ports == {"port": (5432, 20001)}
+
+
+def a_service(**parts: object) -> Service:
+    return Service.model_validate({"health": {"process": True}, **parts})
+
+
+def test_everything_built_gets_the_worktree() -> None:
+    assert wants_worktree(a_service(build="."))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"start": ["npm", "start"]},
+        {"install": ["npm", "ci"]},
+        {"workdir": "/workspace/app"},
+        {"volumes": ["node_modules"]},
+    ],
+)
+def test_a_pulled_image_gets_the_worktree_with_anything_of_the_users_in_it(part: dict[str, object]) -> None:
+    assert wants_worktree(a_service(image="node:20", **part))
+    assert not wants_worktree(a_service(image="postgres:17", **part))
+
+
+def test_a_pulled_oneshot_gets_the_worktree_for_its_command() -> None:
+    oneshot = {"kind": "oneshot", "image": "node:20", "run": ["npm", "test"]}
+    assert wants_worktree(Service.model_validate(oneshot))
+
+
+def test_a_pulled_image_as_it_is_gets_no_worktree() -> None:
+    assert not wants_worktree(a_service(image="mailserver:1", volumes=["/var/mail"]))
 
 
 def test_paths_below_workspace_and_relative_ones_lie_in_the_worktree() -> None:
