@@ -30,7 +30,9 @@ MAX_DEPTH = 500
 _ROOTS = frozenset({"Catch2TestRun", "Catch", "doctest"})
 _SNIFF = re.compile(rb"<(?:Catch2TestRun|Catch|doctest)\s[^>]{0,400}?(?:name|binary)=")
 _SECTIONS = frozenset({"Section", "SubCase"})
-_TEXTS = frozenset({"Original", "Expanded", "Exception", "Info", "Failure", "Message", "FatalErrorCondition"})
+_TEXTS = frozenset(
+    {"Original", "Expanded", "Exception", "Info", "Failure", "Message", "Text", "FatalErrorCondition"}
+)
 
 
 def sniff(head: bytes) -> bool:
@@ -126,7 +128,7 @@ class _Reader:
             self.expression, self.parts, self.place = given, {}, given
         elif tag in _TEXTS:
             self.text, self.size = [], 0
-            if self.expression is None:
+            if self.expression is None and tag != "Text":
                 self.place = given
         elif tag in ("OverallResult", "OverallResultsAsserts"):
             case.success = given.get("success", given.get("test_case_success")) != "false"
@@ -163,8 +165,8 @@ class _Reader:
         elif tag == "Info":
             if len(case.infos) < 50:
                 case.infos.append(text)
-        elif tag in ("Failure", "Exception", "FatalErrorCondition", "Message"):
-            if tag == "Message" and self.place.get("type") == "WARNING":
+        elif tag in ("Failure", "Exception", "FatalErrorCondition", "Text"):
+            if tag == "Text" and not self.place.get("type", "").endswith("ERROR"):
                 return
             self.parts = {tag: text}
             self._failed(case)
@@ -178,11 +180,12 @@ class _Reader:
             kind, self.fatal = "crash", True
         elif "Exception" in parts:
             kind = "error"
-        lines = [original]
+        macro = self.place.get("type", "")
+        lines = [f"{macro}( {original} )" if original and macro else original]
         if expanded and expanded != original:
             lines.append(f"with expansion:\n{expanded}")
         lines += [
-            parts[key] for key in ("Exception", "FatalErrorCondition", "Failure", "Message") if key in parts
+            parts[key] for key in ("Exception", "FatalErrorCondition", "Failure", "Text") if key in parts
         ]
         lines += [*case.infos, *([parts["Info"]] if "Info" in parts else [])]
         path, line = self.place.get("filename") or case.file, _whole(self.place.get("line")) or case.line

@@ -6,19 +6,23 @@ A new one is one module with `name`, `commands`, `sniff` and `read`, and one lin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from devbay.errors import DevbayError
 from devbay.reports import (
     ava_text,
     bats_text,
+    boost_text,
+    boost_xml,
     bun_text,
     catch2_json,
     catch2_text,
     catch2_xml,
     checkstyle,
+    ctest_text,
     deno_text,
+    doctest_text,
     go_json,
     go_text,
     gtest_json,
@@ -72,6 +76,15 @@ class Format(Protocol):
         """Read a source to its end with bounded memory; what is broken becomes `Parsed.problem`."""
 
 
+_BUILDERS = frozenset(
+    ("make", "gmake", "ninja", "cmake", "meson", "just", "task", "npm", "pnpm", "yarn", "bun", "deno", "turbo")
+    + ("nx", "mvn", "mvnw", "gradle", "gradlew", "bazel", "sbt", "go", "cargo", "swift", "dotnet", "mix", "zig")
+)
+_TESTS = re.compile(r"(?:[\w-]+[:_-])?tests?(?:[:_-][\w:-]+)?")
+
+CHECKERS: tuple[Format, ...] = (sarif, checkstyle, lint_json, lint_text)
+"""Formats of findings. They come last: what tests print may look like a finding."""
+
 FORMATS: tuple[Format, ...] = (
     prove_text,
     junit,
@@ -95,21 +108,21 @@ FORMATS: tuple[Format, ...] = (
     minitest_text,
     phpunit_text,
     bats_text,
+    ctest_text,
     go_json,
     go_text,
     tap,
     libtest,
+    boost_xml,
+    boost_text,
+    doctest_text,
     sonar,
     catch2_json,
     catch2_xml,
     catch2_text,
     gtest_json,
     gtest_text,
-    # checkers last: what tests print may look like a finding
-    sarif,
-    checkstyle,
-    lint_json,
-    lint_text,
+    *CHECKERS,
 )
 
 
@@ -138,6 +151,23 @@ def of_command(argv: Sequence[str]) -> Format | None:
     """The format that a command prints, by the programs it names."""
     programs = {re.split(r"[\\/]", word)[-1] for word in _words(argv)}
     return next((each for each in FORMATS if each.commands & programs), None)
+
+
+def candidates(head: bytes, argv: Sequence[str]) -> Iterator[Format]:
+    """The formats that output may be in, the likeliest first.
+
+    What a test runner's command printed may look like a checker's findings, or be those of a build before it.
+    """
+    known, named_by = recognised(head), of_command(argv)
+    found = (named_by, known) if known in CHECKERS else (known, named_by)
+    yield from dict.fromkeys(each for each in found if each is not None)
+
+
+def runs_tests(argv: Sequence[str]) -> bool:
+    """Whether a command is meant to run tests, by its words: `make test`, `npm run test:unit`."""
+    words = list(_words(argv))
+    built = any(word.rpartition("/")[2] in _BUILDERS for word in words)
+    return of_command(argv) is not None or (built and any(_TESTS.fullmatch(word) for word in words))
 
 
 def _words(argv: Iterable[str]) -> Iterable[str]:
