@@ -22,6 +22,7 @@ commands = frozenset({"phpunit", "paratest", "simple-phpunit"})
 _BANNER = re.compile(r"PHPUnit (?P<major>\d+)\.\d+\S* by ")
 _SECTION = re.compile(
     r"There (?:was|were) \d+ (?P<what>.+?)s?:|\d+ tests? triggered \d+ .*:|Time: [\d:.]+.*|--"
+    r"|ERRORS!|FAILURES!|WARNINGS!|OK, but .*!"
 )
 _ITEM = re.compile(r"\d+\) (?P<title>.+)")
 _TOTALS = re.compile(r"Tests: (?P<ran>\d+), Assertions: \d+(?:, (?P<rest>.*?))?\.")
@@ -69,6 +70,7 @@ class _Reader:
     blocks: list[Block] = field(default_factory=list)
     block: Block | None = None
     dox: list[Block] = field(default_factory=list)
+    told: Block | None = None
     group: str = ""
     marks: Counter[Outcome] = field(default_factory=Counter)
     totals: Counter[str] = field(default_factory=Counter)
@@ -118,11 +120,12 @@ class _Reader:
         elif match := _DOX.fullmatch(line):
             mark = match["mark"]
             self.marks["failed" if mark == "✘" else "skipped" if mark in "↩∅" else "passed"] += 1
-            if mark == "✘" and len(self.dox) < MAX_FAILURES:
-                self.dox.append(Block(match["title"], suite=self.group or None))
+            self.told = Block(match["title"], suite=self.group or None) if mark == "✘" else None
+            if self.told is not None and len(self.dox) < MAX_FAILURES:
+                self.dox.append(self.told)
         elif match := _DOX_LINE.fullmatch(line):
-            if self.dox:
-                self.dox[-1].lines.add(match["text"])
+            if self.told is not None:
+                self.told.lines.add(match["text"])
         elif match := _GROUP.fullmatch(line):
             self.group = match["class"] or line
 
