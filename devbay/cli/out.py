@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as _json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
@@ -81,13 +82,20 @@ def failure(error: DevbayError, *, json: bool) -> int:
     else:
         note(f"error: {error.message} ({error.code})")
         for key, value in error.data.items():
-            if isinstance(value, list) and value:
-                shown = [str(item) for item in value[:20]]
-                more = [f"... and {len(value) - 20} more"] if len(value) > 20 else []
-                note("\n".join([f"{key}:", *(f"  {item}" for item in shown + more)]))
+            if not isinstance(value, list):
+                continue
+            # what the message says already is not said again; structures are for programs
+            told = [each for each in value if isinstance(each, str) and not _says(error.message, each)]
+            more = [f"... and {len(told) - 20} more"] if len(told) > 20 else []
+            if told:
+                note("\n".join([f"{key}:", *(f"  {item}" for item in told[:20] + more)]))
         if error.next:
             note(f"next: {error.next}")
     return error.exit_code or WORK_FAILED
+
+
+def _says(message: str, item: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(item)}(?!\w)", message) is not None
 
 
 def usage(error: Any) -> None:
