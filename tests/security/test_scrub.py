@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from devbay.manifest.credentials import credential
 from devbay.security.disguises import disguises
 from devbay.security.scrub import Scrubber, ScrubStream
 from devbay.security.shapes import SHAPES
@@ -115,6 +116,18 @@ EXAMPLES = {
     "google oauth token": "ya29." + "a1B2c3D4e5F6a1B2c3D4e5F6",
     "age key": "AGE-SECRET-KEY-1" + "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7LQPZRY9X8GF2TVDW0S3JN54KHCE",
 }
+
+
+@pytest.mark.parametrize(("label", "example"), EXAMPLES.items())
+def test_what_is_hidden_for_its_shape_is_refused_in_a_manifest(label: str, example: str) -> None:
+    assert label in (credential(f"--token={example}") or "").lower()
+
+
+@pytest.mark.parametrize(
+    "text", ["postgres://shop:local@db:5432/shop", "Authorization: Bearer ${bay.web.url}"]
+)
+def test_a_login_of_a_local_service_is_hidden_and_still_allowed_in_a_manifest(text: str) -> None:
+    assert credential(text) is None
 
 
 @pytest.mark.parametrize(("label", "example"), EXAMPLES.items())
@@ -252,7 +265,7 @@ def test_no_text_makes_it_slow(text: str) -> None:
 
 def test_every_shape_has_an_example_or_a_case() -> None:
     cased = {"url password", "slack webhook", "authorization", "aws secret key"}
-    assert {shape.label for shape in SHAPES} == EXAMPLES.keys() | cased
+    assert {shape.label.lower() for shape in SHAPES} == EXAMPLES.keys() | cased
 
 
 def test_a_short_value_has_few_disguises() -> None:
