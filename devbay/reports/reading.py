@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 
 from devbay.answers import Failure, ReportSource
 from devbay.errors import DevbayError
+from devbay.reports.findings import as_broken_build
 from devbay.reports.locate import place
 from devbay.reports.paths import PathMapper
 from devbay.reports.plain import readable, tail
 from devbay.reports.records import Parsed, count, merge
-from devbay.reports.registry import Format, named, of_command, recognised
+from devbay.reports.registry import Format, candidates, named, of_command, recognised, runs_tests
 from devbay.reports.source import Source, joined
 from devbay.reports.verdict import EMPTY, ExitLike, Reading, ReportProblem, Verdict, verdict
 
@@ -117,14 +118,19 @@ def _of_output(
 ) -> Reading | None:
     """What a runner printed, if it is one that is known."""
     samples = [source.sample() for source in output]
-    known = chosen or recognised(b"\n".join(samples)) or of_command(argv)
-    if known is None or not any(sample.strip() for sample in samples):
+    if not any(sample.strip() for sample in samples):
         return None
     whole = joined(output)
-    parsed = known.read(whole)
-    if parsed.counts is None and not parsed.failures:
-        return None
-    return _mapped(parsed, ReportSource(format=known.name, source=whole.label), mapper)
+    reading: Reading | None = None
+    for known in (chosen,) if chosen else candidates(b"\n".join(samples), argv):
+        parsed = known.read(whole)
+        if parsed.checker and runs_tests(argv) and (broken := as_broken_build(parsed.failures)):
+            parsed = replace(parsed, counts=None, failures=broken, checker=False)
+        if parsed.failures or (parsed.counts and (parsed.counts.total or not parsed.checker)):
+            return _mapped(parsed, ReportSource(format=known.name, source=whole.label), mapper)
+        if parsed.counts is not None and reading is None:
+            reading = _mapped(parsed, ReportSource(format=known.name, source=whole.label), mapper)
+    return reading
 
 
 def _mapped(parsed: Parsed, report: ReportSource, mapper: PathMapper) -> Reading:
@@ -152,10 +158,15 @@ def _supplemented(reading: Reading | None, printed: Reading | None) -> Reading |
         return reading or printed
     if not reading.counts or not reading.counts.total:
         return printed if printed.failures or printed.counts else reading
-    more = tuple(f for f in printed.failures if f.scope in ("run", "suite"))
+    more = tuple(f for f in printed.failures if f.scope in ("run", "suite") or _found_beside(f, reading))
     if reading.failures:
         return replace(reading, failures=_left_out(reading.failures, more))
     return replace(reading, failures=more, stopped=reading.stopped or printed.stopped)
+
+
+def _found_beside(failure: Failure, reading: Reading) -> bool:
+    """Whether a checker that ran beside tests that passed found it."""
+    return failure.scope == "finding" and not reading.failures
 
 
 def _left_out(listed: tuple[Failure, ...], printed: tuple[Failure, ...]) -> tuple[Failure, ...]:

@@ -33,6 +33,7 @@ from devbay.reports import (
     libtest,
     lint_json,
     lint_text,
+    maven_text,
     minitest_text,
     mocha_json,
     mocha_text,
@@ -77,8 +78,11 @@ class Format(Protocol):
 
 
 _BUILDERS = frozenset(
-    ("make", "gmake", "ninja", "cmake", "meson", "just", "task", "npm", "pnpm", "yarn", "bun", "deno", "turbo")
-    + ("nx", "mvn", "mvnw", "gradle", "gradlew", "bazel", "sbt", "go", "cargo", "swift", "dotnet", "mix", "zig")
+    {
+        *("make", "gmake", "ninja", "cmake", "meson", "just", "task", "bazel", "nx", "turbo"),
+        *("npm", "pnpm", "yarn", "bun", "deno", "mvn", "mvnw", "gradle", "gradlew", "sbt"),
+        *("go", "cargo", "swift", "dotnet", "mix", "zig"),
+    }
 )
 _TESTS = re.compile(r"(?:[\w-]+[:_-])?tests?(?:[:_-][\w:-]+)?")
 
@@ -108,6 +112,7 @@ FORMATS: tuple[Format, ...] = (
     minitest_text,
     phpunit_text,
     bats_text,
+    maven_text,
     ctest_text,
     go_json,
     go_text,
@@ -159,8 +164,8 @@ def candidates(head: bytes, argv: Sequence[str]) -> Iterator[Format]:
     What a test runner's command printed may look like a checker's findings, or be those of a build before it.
     """
     known, named_by = recognised(head), of_command(argv)
-    found = (named_by, known) if known in CHECKERS else (known, named_by)
-    yield from dict.fromkeys(each for each in found if each is not None)
+    found = (named_by, known) if known in CHECKERS else (known or named_by,)
+    yield from (each for each in found if each is not None)
 
 
 def runs_tests(argv: Sequence[str]) -> bool:

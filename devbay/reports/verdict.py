@@ -190,7 +190,7 @@ def _read(exit: ExitLike, reading: Reading, problem: ReportProblem | None, detai
 EMPTY = "it is empty"
 """`Reading.problem` of a report without a byte in it: opened by a runner that did not come to write it."""
 
-_DISAGREE = "the report lists failures, but the command exited 0"
+_DISAGREE = "failures are listed, but the command exited 0"
 
 
 def _failing(exit: ExitLike, reading: Reading) -> _Judged:
@@ -207,6 +207,10 @@ def _failing(exit: ExitLike, reading: Reading) -> _Judged:
         return "error", "no_tests", None
     if loading and not scopes & {"test", "finding"}:
         return "error", "collection_error", None
+    if scopes == {"finding"} and exit.code == 0:
+        # warnings are the checker's to judge; errors are not undone by a pipe or an `|| true`
+        bad = any(failure.kind == "error" for failure in reading.failures)
+        return ("failed", "findings", _DISAGREE) if bad else ("passed", None, None)
     if exit.code == 0:
         return "failed", "unreported", _DISAGREE
     return "failed", "findings" if "finding" in scopes else "tests_failed", None
