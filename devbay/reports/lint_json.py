@@ -49,7 +49,7 @@ _SNIFF = tuple(
 )  # fmt: skip
 _PATHS = ("file", "path", "filename", "fileName", "file_path", "file_name", "filePath", "filepath",
           "Filename", "source")  # fmt: skip
-_LINES = ("line", "line_from", "start_line", "line_number", "lineNumber", "line_no", "row", "Line",
+_LINES = ("line", "line_from", "start_line", "line_number", "lineNumber", "line_no", "row", "lines", "Line",
           "startLine")  # fmt: skip
 _COLUMNS = ("column", "column_from", "start_column", "col", "character", "Column", "col_offset")
 _CODES = ("ruleId", "rule", "code", "rule_id", "message-id", "messageId", "identifier", "cop_name",
@@ -196,7 +196,7 @@ def _code(item: Mapping[str, object]) -> str:
             value = value.get("code") or value.get("name") or value.get("value")
         if isinstance(value, int) and not isinstance(value, bool):
             value = f"SC{value}" if "level" in item else str(value)  # ShellCheck's
-        if isinstance(value, str) and value and not (key == "type" and _is_severity(value)):
+        if isinstance(value, str) and re.fullmatch(r"[^\n]{1,120}", value) and not _is_severity(value):
             return value
     names = _list(item.get("ruleNames"))
     source = item.get("source")
@@ -227,7 +227,7 @@ def _is_severity(word: str) -> bool:
 
 
 def _without_code(message: str, code: str) -> str:
-    return message.removeprefix(f"{code}: ") if code else message
+    return message.removeprefix(f"{code}: ").removesuffix(f" ({code})") if code else message
 
 
 def _text(item: Mapping[str, object], keys: tuple[str, ...]) -> str | None:

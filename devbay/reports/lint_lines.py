@@ -57,6 +57,7 @@ _UNFORMATTED = re.compile(
 _UNPARSED = re.compile(
     rf"(?:\[error\] (?P<path>{_STEM}\.\w{{1,12}}): (?P<message>\w*Error: .+?)"
     r" \((?P<line>\d+):(?P<column>\d+)\)"
+    rf"|error: cannot parse: {PATH.replace('path', 'path3')}:(?P<line3>\d+):(?P<column3>\d+)$"
     r"|error: cannot format (?P<path2>.+?): "
     r"(?P<message2>Cannot parse.*?: (?P<line2>\d+):(?P<column2>\d+): .*))"
 )
@@ -73,13 +74,16 @@ _RULED = re.compile(
     r"|(?P<plain>[A-Z]{1,8}\d{2,5}):? (?:\[\*\] )?(?P<message3>.+)"
     r"|(?P<word>invalid-syntax|MD\d{3}(?:/[\w-]+)*):? (?P<message4>.+)"
 )
-_UNIX = re.compile(r"(?P<message>.+) \[(?P<severity>Error|Warning)(?:/(?P<code>[^\]]+))?\]")
+_UNIX = re.compile(
+    r"(?P<message>.+?)(?: \((?P<rule>[\w/-]+)\))? \[(?P<severity>[Ee]rror|[Ww]arning)(?:/(?P<code>[^\]]+))?\]"
+)
 _TRAILING = re.compile(
     r"(?P<message>.+?)\s{1,2}(?:\[(?P<a>-W[\w=+,-]+|[a-zA-Z][\w.,/-]*)\]|\((?P<b>[a-zA-Z@][\w@:/.,-]*)\)"
     r"|\[(?P<category>[\w/]+)\] \[\d\])"
 )
 _PROJECT = re.compile(r"\s\[[^\]\s][^\]]*\.\w*proj(?:::[^\]]*)?\]$")
 _PREFIX = re.compile(r"(?:vet: |\[(?:error|warn)\] (?=\S+:\d))")
+_REPEATED = re.compile(rf"(?:{PATH}:)?\d+:\d+:? (?:\[(?P<code>[\w-]+)\] )?")
 _RUFF_TITLE = re.compile(r"\w[\w-]* \((?P<code>[\w-]+)\)")
 
 
@@ -129,9 +133,12 @@ def describe(rest: str, *, placed: bool) -> Line | None:
             code, message = ruled[1], message[ruled.end() :]
         if not code:
             message, code = without_code(message)
-        return Line(Finding(message, severity=severity, code=code), note=severity in NOTES)
+        ruled = re.fullmatch(r"[A-Z]{2}\d+", code)  # ShellCheck calls what it advises a note
+        return Line(Finding(message, severity=severity, code=code), note=severity in NOTES and not ruled)
     if match := _UNIX.fullmatch(rest):
-        return Line(Finding(match["message"], severity=match["severity"], code=match["code"] or ""))
+        return Line(
+            Finding(match["message"], severity=match["severity"], code=match["code"] or match["rule"] or "")
+        )
     if (match := _RULED.match(rest)) and (placed or not match["plain"]):
         message = match["message"] or match["message2"] or match["message3"] or match["message4"]
         code = match["symbol"] or match["cop"] or match["bracket"] or match["plain"] or match["word"]
@@ -170,11 +177,13 @@ def _command(line: str) -> Line | None:
         message = _unescaped(match["message"])
     else:
         return None
-    if not path or " > " in code:
+    if not path or " > " in code or " › " in code:
         return None  # a test's annotation (Vitest, Jest)
     head, _, detail = message.partition("\n")
     if (inner := parse(head)) and inner.finding.path:
         head, code = inner.finding.message, inner.finding.code or code
+    elif placed := _REPEATED.match(head):
+        head, code = head[placed.end() :], code or placed["code"] or ""
     finding = Finding(head, path, _whole(place), _whole(column), severity, code.replace(" ", "-"), detail)
     return Line(finding)
 
@@ -193,10 +202,10 @@ def _other(line: str) -> Finding | None:
         )
     if match := _UNPARSED.match(line):
         return Finding(
-            match["message"] or match["message2"],
-            match["path"] or match["path2"],
-            _whole(match["line"] or match["line2"]),
-            _whole(match["column"] or match["column2"]),
+            match["message"] or match["message2"] or "it cannot be parsed",
+            match["path"] or match["path2"] or match["path3"],
+            _whole(match["line"] or match["line2"] or match["line3"]),
+            _whole(match["column"] or match["column2"] or match["column3"]),
             "error",
         )
     if match := _UNFORMATTED.match(line):

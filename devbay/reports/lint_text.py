@@ -37,7 +37,7 @@ _PHPCS_MORE = re.compile(r"\s+\|\s+\| {2,}(?P<text>\S.*)$")
 _PHPSTAN_ROW = re.compile(r"  (?P<line>\d+|:)\s{2,}(?P<message>\S.*)$")
 _PHPSTAN_MORE = re.compile(r"         (?P<text>\S.*)$")
 _BELOW = re.compile(r"(?P<severity>Error|Warn(?:ing)?|Hint): (?P<message>.+)")
-_COLUMNS = re.compile(r"(?P<message>.+?)\s{2,}(?P<code>[@\w][\w@/.-]*)$")
+_COLUMNS = re.compile(r"(?P<message>.+?)\s{2,}(?P<code>[@\w][\w@/.-]*(?:\([\w/-]+\))?)$")
 _CSV = re.compile(
     r'"(?P<path>(?:[^"\\]|\\.)+)",(?P<line>\d+),(?P<column>\d+),(?P<severity>error|warning),'
     r'"(?P<message>(?:[^"\\]|\\.|"")*)",(?P<code>[\w.]+)'
@@ -46,9 +46,11 @@ _TITLE = re.compile(
     rf"\s*(?:{SEVERITY}(?:\[(?P<code>[\w:./-]+)\])?: (?P<message>\S.*)"
     r"|(?P<rule>(?-i:[A-Z]{1,8}\d{2,5})|invalid-syntax):? (?:\[\*\] )?(?P<message2>\S.*)"
     r"|[×⚠✖!x] (?:(?P<plugin>[\w@-]+)\((?P<inner>[\w@/.-]+)\): )?(?P<message3>\S.*)"
+    r"|(?P<kind>(?-i:[a-z]+(?:-[a-z]+)*)): (?P<message5>\S.*)"
     r"|(?P<upper>ERROR|WARN) (?P<message4>.+) \[(?P<upper_code>[\w-]+)\])$",
     re.IGNORECASE,
 )
+_MESSAGES = ("message", "message2", "message3", "message4", "message5")
 _ARROW = re.compile(rf"\s*(?:-->|:::|└─|┌─|╭─\[|,-\[|╭─▶)\s*{PATH}{AT}(?P<tail>\D.*)?$")
 _BIOME = re.compile(rf"{PATH}(?:{AT})? (?P<code>[a-zA-Z]+(?:/\w+)*)\b[^━]*━{{3,}}\s*$")
 _SHELLCHECK = re.compile(r"In (?P<path>.+) line (?P<line>\d+):$")
@@ -92,8 +94,9 @@ def read(source: Source) -> Parsed:
         reader.take(plain(line).rsplit("\r", 1)[-1])
     reader.finished()
     findings = reader.findings
-    if not findings.kept and reader.unplaced:
-        for finding in reader.unplaced:
+    if not findings.errors:
+        placed = [finding for finding in reader.unplaced if finding.path]
+        for finding in placed or reader.unplaced:  # the linker's summary says no more than they do
             findings.add(finding)
     parsed = findings.parsed()
     return parsed if findings.kept or reader.clean else replace(parsed, counts=None)
@@ -112,6 +115,7 @@ class _Reader:
         self.detail: list[str] = []
         self.wrapped: list[str] = []
         self.wraps = False  # the next line may go on the message
+        self.explains = False  # so may indented ones (TypeScript, Pyright)
         self.table = ""
 
     def take(self, line: str) -> None:
@@ -150,7 +154,7 @@ class _Reader:
                     finding = replace(finding, code=code)
             if finding.message.strip():
                 self.findings.add(replace(finding, detail=finding.detail or "\n".join(self.detail)))
-        self.detail, self.wrapped, self.wraps = [], [], False
+        self.detail, self.wrapped, self.wraps, self.explains = [], [], False, False
 
     def _finding(self, line: str) -> bool:
         found = parse(line)
@@ -159,6 +163,7 @@ class _Reader:
         self.title = None
         opened = self._open(found)
         self.wraps = not found.note
+        self.explains = line[0].isspace() or found.finding.code.startswith("TS")
         return opened
 
     def _indented(self, found: Line) -> bool:
@@ -201,9 +206,9 @@ class _Reader:
         if self.header is None or not self.header.path:
             return False
         path = self.header.path
-        if self.table:
+        if self.table in ("phpcs", "phpstan"):
             return self._table_row(line, path)
-        if match := _ROW.match(line):
+        if not self.table and (match := _ROW.match(line)):
             found = _row_text(match["rest"])
             if found is not None:
                 place = replace(found, path=path, line=int(match["line"]), column=int(match["column"]))
@@ -255,7 +260,7 @@ class _Reader:
             )  # fmt: skip
         if match := _SHELLCHECK.match(line) or _OCAML.match(line):
             self._commit()
-            self.header, self.table = Finding("", match["path"], int(match["line"])), ""
+            self.header, self.table = Finding("", match["path"], int(match["line"])), "place"
             return True
         if (match := _SHELLCHECK_POINT.match(line)) and self.header is not None:
             return self._open(
@@ -284,8 +289,8 @@ class _Reader:
 
     def _titled(self, match: re.Match[str]) -> bool:
         severity = (match["severity"] or match["upper"] or "").lower()
-        message = next(match[key] for key in ("message", "message2", "message3", "message4") if match[key])
-        code = next((match[key] for key in ("code", "rule", "inner", "upper_code") if match[key]), "")
+        message = next(match[key] for key in _MESSAGES if match[key])
+        code = next((match[key] for key in ("code", "rule", "inner", "upper_code", "kind") if match[key]), "")
         note = severity in NOTES
         if not note:
             self._commit()
@@ -310,10 +315,7 @@ class _Reader:
         if self._unwrapped(line, pending):
             return True
         self.wraps = False
-        textual = (
-            not self.detail and _TEXTUAL.match(line) and (not pending.code or pending.code.startswith("TS"))
-        )
-        if textual and pending.severity:
+        if self.explains and not self.detail and _TEXTUAL.match(line):
             message, code = without_code(line.rstrip())
             joined = f"{pending.message}\n{message.rstrip()}"
             self.pending = replace(pending, message=joined, code=pending.code or code)
@@ -326,7 +328,8 @@ class _Reader:
 
     def _unwrapped(self, line: str, pending: Finding) -> bool:
         """Whether the line goes on a message that was wrapped at the terminal's width (`mypy --pretty`)."""
-        if not self.wraps or line[0].isspace() or pending.code or pending.severity != "error":
+        python = pending.path is not None and pending.path.endswith((".py", ".pyi"))
+        if not self.wraps or not python or line[0].isspace() or pending.code or pending.severity != "error":
             return False
         if len(self.wrapped) >= MAX_CONTINUED or _CLEAN.search(line) or re.match(r"Found \d+ error", line):
             return False
