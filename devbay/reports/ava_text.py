@@ -29,7 +29,7 @@ _TOTAL = re.compile(
     r"|Couldn.t find any .*)$"
 )
 _LOCATION = re.compile(r"^ {2}\S+:\d+$")
-_EXCERPT = re.compile(r"^ *\d+: ")
+_EXCERPT = re.compile(r"^ *\d+:(?: |$)")
 _SNIFF = re.compile(
     r"^ {2}✘ \[fail\]: |^ {2}\d+ (?:tests?|hooks?) (?:passed|failed)$"
     r"|^ {2}✘ (?:Couldn.t find any|No tests found)",

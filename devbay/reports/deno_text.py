@@ -36,7 +36,8 @@ _UNCAUGHT = re.compile(r"^(?P<path>\S+) \(uncaught error\)$")
 _SUMMARY = re.compile(r"^(?:ok|FAILED) \| (?P<counts>\d+ passed.*)$")
 _COUNTED = re.compile(r"(\d+) (passed|failed|ignored|measured|filtered out)")
 _COMPILE = re.compile(
-    r"^(?P<text>TS\d+ \[ERROR\]: .*|error: Module not found .*|error: The module's source code.*)$"
+    r"^(?P<text>TS\d+ \[ERROR\]: .*|error: (?:Module not found |The module's source code"
+    r"|(?:\(in promise\) )?(?:Uncaught )?\w*Error: ).*)$"
 )
 _NONE = re.compile(r"^error: No test modules found")
 _END = re.compile(r"^(?:error: (?:Type checking failed|Test failed)|Found \d+ errors?\.)")
@@ -143,10 +144,11 @@ class _Reader:
 
 
 def _described(title: str, path: str, line: int | None, text: str) -> Found:
-    text = re.sub(r"^(?:\(in promise\) )?error: (?=(?:Uncaught )?(?:\(in promise\) )?\w*Error)", "", text)
+    text = re.sub(r"^error: (?:Uncaught )?(?:\(in promise\) )?(?=\w*Error)", "", text)
+    # The line of code that threw, and a caret below it, come before the stack.
+    text = re.sub(r"^.*\n\s+[\^~]+$\n?", "", text, flags=re.MULTILINE)
     if title:
-        name, *steps = title.split(" ... ")
-        return javascript.problem(" ... ".join([name, *steps]), text, own=(path,), own_line=line)
+        return javascript.problem(title, text, own=(path,), own_line=line)
     frames = frames_in(text)
     first = next((frame.path for frame in frames if not is_library(frame.path)), "")
     own = tuple(each for each in (path, first) if each)

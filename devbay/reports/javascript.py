@@ -21,7 +21,7 @@ _CODE = re.compile(r"^\s*(?:>?\s*\d+ ?\|(?:\s|$)|\|\s*[\^~]+\s*$)")
 _TIMEOUT = re.compile(
     r"\b(?:Timeout of \d+ms exceeded|[Tt]est timed out|(?:Test|Hook) timed out in \d|timed out after \d+ ?ms"
     r"|Exceeded timeout of \d+ ?ms for a (?:test|hook)|[Tt]imeout of \d+ ?ms exceeded)"
-    r"|Promise resolution is still pending|\bTimed out while running tests"
+    r"|Promise resolution is still pending|^Error: STACK_TRACE_ERROR$|\bTimed out while running tests"
 )
 _ASSERTION = re.compile(
     r"AssertionError|ERR_ASSERTION|\bexpect(?:\(|\.\w+)|\bexpected\b.*\bto\b|[Aa]ssertions?\b|\bassert\b"
@@ -85,9 +85,10 @@ def message_of(text: str) -> str:
         kept.append(line.rstrip())
     first = next((line for line in kept if line.strip()), "")
     indent = len(first) - len(first.lstrip())
-    lines = [line[indent:] if not line[:indent].strip() else line.lstrip() for line in kept]
+    lines = [line[indent:] if not line[:indent].strip() else line for line in kept]
     said = "\n".join(lines).strip()
-    return re.sub(r"^([\w.]*Error) \[(?:[A-Z_]+|Error)\](?=:)", r"\1", said)
+    said = re.sub(r"^Error \[(?=[A-Z]\w*[a-z]\w*\]:)(?!Error\])(\w+)\]", r"\1", said)
+    return re.sub(r"^([\w.]*Error) \[(?:[A-Z\d_]+|Error)\](?=:)", r"\1", said)
 
 
 def kind_of(message: str, scope: Scope = "test") -> Kind:

@@ -10,6 +10,7 @@ from collections import Counter
 
 from devbay.reports import javascript
 from devbay.reports.json_members import Members, mapping, number, sequence, text
+from devbay.reports.plain import plain
 from devbay.reports.records import MAX_FAILURES, MAX_TESTS, Found, Outcome, Parsed, TestCase, count
 from devbay.reports.source import Source
 
@@ -21,7 +22,8 @@ _OPENING = re.compile(
     r'|snapshot|coverageMap|startTime|wasInterrupted)"\s*:'
 )
 _SNIFF = re.compile(rb'"(?:numTotalTests|numFailedTests|numTotalTestSuites)"\s*:')
-_FAILED_TO_RUN = re.compile(r"^\s*● .*\n+")
+_FAILED_TO_RUN = re.compile(r"^ {0,4}● Test suite failed to run\n", re.MULTILINE)
+_NEXT = re.compile(r"^ {2}● ", re.MULTILINE)
 _OUTCOMES: dict[str, Outcome] = {
     "passed": "passed",
     "failed": "failed",
@@ -85,9 +87,12 @@ class _Reader:
             if outcome == "failed":
                 self._test(test, title, suite, path)
         message = text(result.get("message")) or text(result.get("failureMessage"))
-        if text(result.get("status")) == "failed" and not failed:
-            self.outcomes["error"] += 1
-            self._add(javascript.problem(path, _FAILED_TO_RUN.sub("", message), scope="suite", own=(path,)))
+        if text(result.get("status")) == "failed":
+            blocks = _FAILED_TO_RUN.split(plain(message))[1:] or ([] if failed else [message])
+            for block in blocks:
+                self.outcomes["error"] += 1
+                said = _NEXT.split(block)[0]
+                self._add(javascript.problem(path, said, scope="suite", own=(path,)))
 
     def _test(self, test: dict[str, object], title: str, suite: str, path: str) -> None:
         messages = [text(each) for each in sequence(test.get("failureMessages"))] or [""]

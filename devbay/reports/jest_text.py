@@ -68,10 +68,9 @@ class _Reader:
         self.marks: Counter[Outcome] = Counter()
 
     def take(self, line: str) -> None:
-        if match := _FILE.match(line):
+        if (match := _FILE.match(line)) and (path := _path(match["rest"])):
             self._close()
-            words = [word for word in match["rest"].split() if looks_like_path(word)]
-            self.file = words[-1] if words else match["rest"]
+            self.file = path
             self.describes = []
         elif match := _TITLE.match(line):
             self._close()
@@ -145,6 +144,12 @@ class _Reader:
             tests=tuple(self.tests),
             stopped="crash" if crashed else None,
         )
+
+
+def _path(rest: str) -> str:
+    """The file of a result, which a project's name may precede; empty if this is no result."""
+    words = rest.split()
+    return next((" ".join(words[at:]) for at in (-1, 0) if looks_like_path(" ".join(words[at:]))), "")
 
 
 def _described(file: str, title: str, text: str) -> Found:

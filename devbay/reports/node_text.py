@@ -88,6 +88,8 @@ class _Reader:
             return
         match = _RESULT.match(line)
         if not block.name and match and not match["indent"]:
+            if match["directive"]:  # a test that is still to do may fail
+                self.blocks.pop()
             block.name = match["name"]
         elif len(block.lines) < KEPT_LINES:
             block.lines.append(line)

@@ -19,7 +19,7 @@ _BATS_PLACE = re.compile(
 _BATS_PHASE = re.compile(r"\(from function `(setup|teardown)(_file|_suite)?'")
 _PERL = re.compile(r"^ +Failed (?:\(TODO\) )?test(?: '(?P<name>.*)')?(?: at (?P<place>\S+ line \d+)\.?)?$")
 _PERL_AT = re.compile(r"^ +(?:in |at )(?P<path>\S+)(?: at)? line (?P<line>\d+)\.?$")
-_ERROR_LINE = re.compile(r"^(?:Uncaught )?[A-Z]\w*(?:Error|Exception)\b.*")
+_ERROR_LINE = re.compile(r"^(?:Uncaught )?(?:[A-Z]\w*)?(?:Error|Exception)\b.*")
 _CANCELLED = "test did not finish before its parent"
 _SUBTESTS = re.compile(r"^\d+ subtests? failed$")
 
@@ -115,7 +115,7 @@ def _found(point: Point, data: dict[str, str], said: str) -> Found:
         said = f"{error}: {said}"
     found = javascript.problem(
         leaf,
-        said or leaf,
+        said or point.name or leaf,
         suite=" › ".join(suites),
         own=tuple(each for each in (file, *_located(data)[0]) if each),
         own_line=_located(data)[1],
@@ -210,7 +210,7 @@ def _of_comments(point: Point, comments: Sequence[str]) -> Found:
         )
     return javascript.problem(
         leaf,
-        "\n".join(said) or leaf,
+        "\n".join(said) or point.name or leaf,
         suite=" › ".join(suites),
         scope=scope,
         phase=phase,

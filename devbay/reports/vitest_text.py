@@ -26,7 +26,7 @@ name = "vitest"
 commands = frozenset({"vitest"})
 
 KEPT_LINES = 2_000
-_HEADER = re.compile(r"^ {0,2}FAIL {1,2}(?P<title>\S.*)$")
+_HEADER = re.compile(r"^ FAIL {2}(?P<title>(?:\|[^|]+\| +)?[^\s>]+\.\w+(?: > .*| \[ .*)?)$")
 _RULE = re.compile(r"^⎯{2,}(?: *(?P<title>[A-Z][\w ]+?) *⎯+|\[\d+/\d+\]⎯*)?⎯*$")
 _TESTS = re.compile(r"^ *Tests +(?P<counts>\d.*|no tests)$")
 _END = re.compile(r"^ *(?:Test Files|Start at|Duration|Snapshots|Errors) +\S")
