@@ -20,6 +20,7 @@ import pytest
 
 from devbay.errors import Cancelled, DevbayError
 from devbay.jobs import Job
+from devbay.manifest.models import Limits
 from devbay.runtimes.base import BayRef, BindMount, BuildSpec, ServiceSpec
 from devbay.runtimes.docker import containers, networks, volumes
 from devbay.runtimes.docker.archives import Entry
@@ -257,6 +258,23 @@ def test_where_overlays_are_impossible_a_copy_serves(lab):
     lab.ready(two)
     assert lab.run(two, template, "cat deps/what") == "x\n"
     assert docker("run", "--rm", "-v", f"{original}:/t", IMAGE, "cat", "/t/what") == "x\n"
+
+
+def test_a_cache_in_the_worktree_is_shared_by_bays_and_installs(lab):
+    paths = {bay: f"{lab.worktree(bay)}/.cache" for bay in ("one", "two")}
+    one = lab.spec("one", command=f"echo from-install > .cache/a; {COUNT}", caches=(paths["one"],))
+    template = lab.ready(one)
+    two = lab.spec("two", command=f"cat .cache/a > deps/cached; {COUNT}", caches=(paths["two"],))
+    lab.ready(two)
+    assert lab.run(one, template, "cat .cache/a; echo from-one > /workspace/.cache/b") == "from-install\n"
+    assert lab.run(two, None, "cat .cache/b deps/cached") == "from-one\nfrom-install\n"
+
+
+def test_an_install_has_the_services_limits(lab):
+    group = "cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids/pids.max 2>/dev/null > deps/what || true"
+    spec = lab.spec(command=group, limits=Limits(pids=77))
+    template = lab.ready(spec)
+    assert lab.run(spec, template, "cat deps/what") == "77\n"
 
 
 # -- what an install sees and leaves -------------------------------------------------------------------

@@ -112,6 +112,7 @@ def _container(
         volumes={**names.caches, **names.volumes},
         labels=names.labels,
         platform=spec.platform,
+        limits=spec.limits,
         files=(*folders, *files),
     )
 
