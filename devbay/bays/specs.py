@@ -153,8 +153,8 @@ def _base(part: Service | Task, name: str, around: Surroundings) -> ServiceSpec:
             BindMount(_source(m.source, worktree), _inside(m.target, worktree)) for m in part.mounts
         ),
         volumes=tuple(_volume(path, worktree, workdir) for path in part.volumes),
-        caches=part.caches,
-        tmpfs=part.tmpfs,
+        caches=tuple(_inside(path, worktree) for path in part.caches),
+        tmpfs=tuple(_inside(path, worktree) for path in part.tmpfs),
         shm_size=part.shm_size,
         limits=part.limits,
         docker_socket=isinstance(part, Service) and part.docker_socket,

@@ -29,6 +29,8 @@ services:
     workdir: /workspace/frontend
     install: [npm, ci]
     volumes: [node_modules, /var/cache/app]
+    caches: [/root/.npm, /workspace/.cache]
+    tmpfs: [/tmp, /workspace/frontend/tmp]
     mounts: [{source: ./conf, target: /workspace/etc}, {source: shared, target: /srv/shared}]
     start: [npm, run, dev]
     entrypoint: [/bin/tini, --]
@@ -120,6 +122,8 @@ def test_paths_below_workspace_and_relative_ones_lie_in_the_worktree() -> None:
         BindMount(f"{WORKTREE}/conf", f"{WORKTREE}/etc"),
         BindMount(f"{WORKTREE}/shared", "/srv/shared"),
     )
+    assert spec.caches == ("/root/.npm", f"{WORKTREE}/.cache")
+    assert spec.tmpfs == ("/tmp", f"{WORKTREE}/frontend/tmp")
     assert not any("/workspace" in mount.target for mount in spec.mounts)
 
 

@@ -19,7 +19,14 @@ from devbay.runtimes.docker.images import ImageInfo, find_image
 from devbay.runtimes.docker.installrun import Names, run_install
 from devbay.runtimes.docker.locks import file_lock, try_file_lock
 from devbay.runtimes.docker.outbound import Outbound
-from devbay.runtimes.docker.templates import InstallPlan, Template, TemplateStore, plan_install, read_inputs
+from devbay.runtimes.docker.templates import (
+    InstallPlan,
+    Template,
+    TemplateStore,
+    placed,
+    plan_install,
+    read_inputs,
+)
 from devbay.runtimes.docker.users import Identity
 
 CACHE_LABEL = "dev.devbay.cache"
@@ -30,12 +37,14 @@ DEFAULT_MAX_BYTES = 20 * 1024**3
 def cache_labels(spec: ServiceSpec, path: str) -> dict[str, str]:
     labels = build_labels(spec)
     del labels["dev.devbay.service"]
-    return {**labels, CACHE_LABEL: path}
+    return {**labels, CACHE_LABEL: placed(path, spec)}
 
 
 def cache_volume(spec: ServiceSpec, path: str) -> str:
-    """The volume behind an entry of `caches`: one per home, repository and path, shared by all bays."""
-    digest = hashlib.sha256(f"{spec.bay.repository}\0{path}".encode()).hexdigest()[:12]
+    """The volume behind an entry of `caches`: one per home, repository and path, shared by all bays. Below
+    the worktree, whose own path differs from bay to bay, it is the path below `/workspace` that counts.
+    """
+    digest = hashlib.sha256(f"{spec.bay.repository}\0{placed(path, spec)}".encode()).hexdigest()[:12]
     return f"devbay-{spec.bay.home[:8]}-cache-{digest}"
 
 

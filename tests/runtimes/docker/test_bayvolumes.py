@@ -3,7 +3,7 @@ from pathlib import Path
 from devbay.runtimes.base import BayRef, BindMount, ServiceSpec
 from devbay.runtimes.docker.bayvolumes import bay_volume, mounts, volume_paths
 from devbay.runtimes.docker.images import ImageInfo
-from devbay.runtimes.docker.install import cache_volume
+from devbay.runtimes.docker.install import cache_labels, cache_volume
 from devbay.runtimes.docker.users import Identity
 
 IMAGE = ImageInfo("sha256:abc", workdir="/app", volumes=("/data", "/config"))
@@ -41,6 +41,13 @@ def test_volumes_are_a_bays_and_caches_a_repositorys():
     assert cache_volume(one, "/c") == cache_volume(two, "/c")
     assert cache_volume(one, "/c") != cache_volume(one, "/d")
     assert cache_volume(one, "/c") != cache_volume(spec("one", repository="r2"), "/c")
+
+
+def test_a_cache_in_the_worktree_is_one_for_all_worktrees_and_for_installs():
+    one, two = spec("one", worktree="/repo/one"), spec("two", worktree="/repo/two")
+    assert cache_volume(one, "/repo/one/.cache") == cache_volume(two, "/repo/two/.cache")
+    assert cache_volume(one, "/repo/one/.cache") == cache_volume(one, "/workspace/.cache")
+    assert cache_labels(one, "/repo/one/.cache") == cache_labels(two, "/repo/two/.cache")
 
 
 def test_everything_a_container_mounts_is_named():
