@@ -61,7 +61,7 @@ def describe(name: str, package: str | None, lines: Sequence[str]) -> Found:
     message = _joined([text for _, _, text in said if text])
     frames = tuple(Frame(path, line) for path, line, _ in said)
     if raced:
-        frames = (*frames, *frames_in("\n".join(lines)))
+        frames = (*frames, *frames_in("\n".join(line for line in lines if _RACE not in line)))
         message = message or f"testing: {_RACE}"
     if not message:
         message = "\n".join(line.strip() for line in _printed(lines)[-12:]).strip()
