@@ -65,6 +65,9 @@ class Lab:
             self.engine, self.store, self.home, self.folder / "home" / "locks", "salt", self.outbound
         )
 
+    def runtime(self) -> DockerRuntime:
+        return DockerRuntime(self.engine, self.installer, Host(0, 0, self.outbound, os.environ))
+
     def job(self) -> Job:
         return Job(lambda message, _fraction: self.messages.append(message))
 
@@ -97,7 +100,7 @@ class Lab:
             "env": {"WHAT": "x"},
             "worktree": worktree,
         }
-        return ServiceSpec(bay=ref, name="web", kind="service", **{**values, **changes})
+        return ServiceSpec(bay=ref, name="web", **{"kind": "service", **values, **changes})
 
     def image(self, spec: ServiceSpec) -> ImageInfo:
         if spec.build:
@@ -393,7 +396,7 @@ def test_no_file_of_the_worktree_belongs_to_root_when_the_runtime_does_it_all(la
         tmpfs=(f"{worktree}/tmp",),
         command=("sh", "-c", "touch by-service deps/a made/by/devbay/b ~/c tmp/d && exec sleep 60"),
     )
-    runtime = DockerRuntime(lab.engine, lab.installer, Host(0, 0, lab.outbound, os.environ))
+    runtime = lab.runtime()
     runtime.ensure_network(spec.bay, f"10.214.{secrets.randbelow(256)}.32/27", Job())
     image = runtime.ensure_installed(spec, runtime.ensure_image(spec, Job()), Job())
     runtime.ensure_volumes(spec, image, Job())
@@ -419,6 +422,46 @@ def test_no_file_of_the_worktree_belongs_to_root_when_the_runtime_does_it_all(la
     assert (spec.worktree / "by-task").exists()
     runtime.teardown(spec.bay, Job())
     assert runtime.inventory(spec.bay) == []
+
+
+def test_volumes_are_made_without_the_process_that_installed_and_old_templates_let_go(lab):
+    spec = lab.spec(command=f"touch /bin/tool; {COUNT}")
+    first = lab.runtime()
+    image = first.ensure_installed(spec, first.ensure_image(spec, Job()), Job())
+    (template,) = lab.store.templates()
+    later = lab.runtime()
+    later.ensure_volumes(spec, image, lab.job())
+    assert lab.installs == 0
+    assert lab.run(spec, template, "cat deps/what") == "x\n"
+    assert lab.store.held(template.key) == 1
+    plain = dataclasses.replace(spec, install=None)
+    later.ensure_volumes(plain, later.ensure_image(plain, Job()), Job())
+    assert lab.store.held(template.key) == 0
+    assert lab.run(plain, None, "ls deps") == ""
+
+
+def test_what_an_install_could_not_keep_is_told_of_its_service(lab):
+    spec = lab.spec(command=f"touch lost; {COUNT}", env={"WHAT": "x", "HOST": "one--shop.localhost"})
+    runtime = lab.runtime()
+    runtime.ensure_installed(spec, runtime.ensure_image(spec, Job()), Job())
+    kept, withheld = runtime.notes(spec)
+    assert "wrote lost" in kept
+    assert "ran without HOST" in withheld
+    assert runtime.notes(dataclasses.replace(spec, install=None)) == ()
+
+
+def test_a_task_reaches_the_bays_services_without_the_proxy(lab, tmp_path):
+    lab.outbound = Outbound(None, (("http", "http://proxy.example:1"), ("no_proxy", "intra.example")))
+    runtime = lab.runtime()
+    spec = lab.spec(install=None, volumes=(), kind="task", peers=("db", "web"))
+    spec = dataclasses.replace(spec, command=("sh", "-c", "echo $NO_PROXY"))
+    runtime.ensure_network(spec.bay, f"10.214.{secrets.randbelow(256)}.64/27", Job())
+    image = runtime.ensure_image(spec, Job())
+    runtime.ensure_volumes(spec, image, Job())
+    (tmp_path / "run").mkdir()
+    said: list[bytes] = []
+    runtime.run_task(spec, image, "r1", tmp_path / "run", said.append, timeout_s=30, job=Job())
+    assert b"".join(said) == b"intra.example,localhost,127.0.0.1,::1,db,web\n"
 
 
 def test_a_named_user_owns_what_it_installs(lab):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from devbay.bays.execute import Handler, Outcome, execute
 from devbay.bays.parts import Bay
@@ -224,14 +224,20 @@ class Boot:
 
     def _publish(self, step: Step) -> None:
         """A bay without its site still works for code, so a proxy that cannot run is a warning."""
-        bay = self.bay
-        warnings = [text for text in bay.record.warnings if not text.startswith(NO_SITE)]
         try:
-            bay.parts.proxy.publish(bay.record.site, bay.routes)
+            self.bay.parts.proxy.publish(self.bay.record.site, self.bay.routes)
         except DevbayError as error:
-            warnings.append(f"{NO_SITE}: {error.message} ({error.next})")
-        if warnings != bay.record.warnings:
-            with bay.parts.mutex:
+            self._warn(NO_SITE, [f"{error.message} ({error.next})"])
+        else:
+            self._warn(NO_SITE, [])
+
+    def _warn(self, subject: str, texts: Sequence[str]) -> None:
+        """Replace what the bay's warnings say about a subject."""
+        bay = self.bay
+        with bay.parts.mutex:
+            others = [text for text in bay.record.warnings if not text.startswith(f"{subject}: ")]
+            warnings = [*others, *(f"{subject}: {text}" for text in texts)]
+            if warnings != bay.record.warnings:
                 bay.update(warnings=warnings)
 
     def _image(self, step: Step) -> None:
@@ -242,7 +248,10 @@ class Boot:
         self.images[name] = self.bay.runtime.ensure_installed(self.specs[name], self.images[name], self.job)
 
     def _volumes(self, step: Step) -> None:
-        self.bay.runtime.ensure_volumes(self.specs[step.service], self.images[step.service], self.job)
+        name, bay = step.service, self.bay
+        bay.runtime.ensure_volumes(self.specs[name], self.images[name], self.job)
+        notes = bay.runtime.notes(self.specs[name])
+        self._warn(f"install of {name}", [bay.scrub(note) for note in notes])
 
     def _create(self, step: Step) -> None:
         self.bay.runtime.create(self.specs[step.service], self.images[step.service], self.job)

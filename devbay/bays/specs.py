@@ -95,6 +95,7 @@ def task_spec(
         workdir=spec.workdir or (str(around.worktree) if not spec.build else None),
         entrypoint=(),
         command=(*task.run, *args),
+        peers=tuple(manifest.services),
         env={**resolved, "DEVBAY_TASK": name, "DEVBAY_RUN_DIR": str(run_dir)},
     )
 

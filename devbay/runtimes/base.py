@@ -73,8 +73,9 @@ class ServiceSpec:
     `env` is the container plane with secrets in it (never shown, never stored). `ports` maps a port's name
     (`port` for the primary one) to (port of the service, host port). `volumes` and `caches` are absolute
     paths inside the container. `mounts` are the manifest's own; the worktree, git and run mounts are added
-    by the runtime from `worktree`, `git` and `run_dir`. `config_hash` covers everything that makes a running
-    service outdated when it changes.
+    by the runtime from `worktree`, `git` and `run_dir`. `peers` are the services that a task may talk to and
+    reaches without a proxy. `config_hash` covers everything that makes a running service
+    outdated when it changes.
     """
 
     bay: BayRef
@@ -104,6 +105,7 @@ class ServiceSpec:
     docker_socket: bool = False
     ports: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     health: Health | None = None
+    peers: tuple[str, ...] = ()
     config_hash: str = ""
 
 
@@ -193,6 +195,9 @@ class Runtime(Protocol):
 
     def ensure_installed(self, spec: ServiceSpec, image: str, job: Job) -> str:
         """Run `spec.install` once per content of its inputs; returns the image to start from."""
+
+    def notes(self, spec: ServiceSpec) -> tuple[str, ...]:
+        """What a person should know of the install that `ensure_installed` found or made for `spec`."""
 
     def ensure_volumes(self, spec: ServiceSpec, image: str, job: Job) -> None:
         """Make the service's volumes (a fork of the installed template where there is one)."""

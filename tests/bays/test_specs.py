@@ -153,6 +153,7 @@ def test_a_task_runs_its_argv_alone_with_the_services_surroundings() -> None:
     assert spec.entrypoint == ()
     assert spec.command == ("npx", "vitest", "a.test.ts")
     assert spec.ports == {}
+    assert spec.peers == ("db", "web", "built")
     assert spec.restart == "no"
     assert spec.health is None
     assert spec.volumes == service_spec(manifest(), "web", around()).volumes

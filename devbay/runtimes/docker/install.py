@@ -66,7 +66,7 @@ class Installer:
 
     def ensure(self, spec: ServiceSpec, image: ImageInfo, identity: Identity, job: Job) -> Template:
         """The template for the install inputs as they are now, installed if there is none, and held for the
-        bay's service until `volumes.ensure_volumes` or `release` lets older ones go.
+        bay's service until `release_older` or `release` lets older ones go.
 
         Raises `install_failed`, `unsafe_install_input`, `install_inputs_too_big`, `Cancelled`.
         """
@@ -88,6 +88,11 @@ class Installer:
     @staticmethod
     def holder(spec: ServiceSpec, key: str) -> str:
         return f"{spec.bay.id}/{spec.name}/{key}"
+
+    def release_older(self, spec: ServiceSpec, template: Template | None) -> None:
+        """The service's volumes are forks of this template now, or of none."""
+        keep = self.holder(spec, template.key) if template else ""
+        self.store.release_templates(spec.bay.id, service=spec.name, keep=keep)
 
     def release(self, bay: str) -> None:
         """The bay is gone, with its forks."""

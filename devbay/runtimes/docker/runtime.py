@@ -70,7 +70,7 @@ class _State:
         self.images: dict[str, ImageInfo] = {}
         self.visible: set[Path] = set()
         self.created: dict[tuple[str, str], str] = {}
-        self.templates: dict[tuple[str, str], tuple[str, Template]] = {}
+        self.templates: dict[tuple[str, str], Template] = {}
         self.watcher: Watcher | None = None
         self.following = False
 
@@ -191,18 +191,18 @@ class DockerRuntime:
     def ensure_installed(self, spec: ServiceSpec, image: str, job: Job) -> str:
         info = self._image(image)
         template = self._installer.ensure(spec, info, self._identity(spec, info), job)
-        self._state.templates[spec.bay.id, spec.name] = (image, template)
+        self._state.templates[spec.bay.id, spec.name] = template
         return template.image
 
+    def notes(self, spec: ServiceSpec) -> tuple[str, ...]:
+        known = self._state.templates.get((spec.bay.id, spec.name))
+        return known.notes if known and spec.install else ()
+
     def ensure_volumes(self, spec: ServiceSpec, image: str, job: Job) -> None:
-        template = None
-        if spec.install:
-            _, template = self._state.templates[spec.bay.id, spec.name]
+        template = self._template(spec, image, job) if spec.install else None
         info = self._image(image)
         self._volumes.ensure(spec, info, self._identity(spec, info), template, job)
-        if template is not None:
-            keep = self._installer.holder(spec, template.key)
-            self._installer.store.release_templates(spec.bay.id, service=spec.name, keep=keep)
+        self._installer.release_older(spec, template)
 
     # -- containers --------------------------------------------------------------------------------------
 
@@ -297,7 +297,7 @@ class DockerRuntime:
             name=f"{spec.bay.prefix}-run-{run}",
             labels=labels,
             binds=(BindMount(str(run_dir), str(run_dir)),),
-            env=self._host.outbound.env(),
+            env=self._host.outbound.env(direct=spec.peers),
         )
         container = self._make(wanted, spec)
         timed_out = threading.Event()
@@ -498,6 +498,14 @@ class DockerRuntime:
                 raise
             self._state.visible.add(spec.worktree)
         return made
+
+    def _template(self, spec: ServiceSpec, image: str, job: Job) -> Template:
+        """What `image` was installed as: known since `ensure_installed`, else found again by its inputs."""
+        known = self._state.templates.get((spec.bay.id, spec.name))
+        if known is None or known.image != image:
+            self.ensure_installed(spec, self.ensure_image(spec, job), job)
+            known = self._state.templates[spec.bay.id, spec.name]
+        return known
 
     def _image(self, image: str) -> ImageInfo:
         known = self._state.images.get(image) or find_image(self.engine, image)
