@@ -27,11 +27,12 @@ _INNER = ("messages", "warnings", "offenses", "errors", "parseErrors", "invalidO
 _SNIFF = tuple(
     re.compile(pattern)
     for pattern in (
-        rb'"filePath"\s*:\s*"[^\n]{0,4000}?"messages"\s*:\s*\[',  # ESLint
-        rb'"source"\s*:\s*"[^\n]{0,4000}?"(?:deprecations|warnings)"\s*:\s*\[[^\0]{0,60000}?"errored"\s*:',
+        rb'"filePath"\s*:\s*"[^\0]{0,600}?"messages"\s*:\s*\[',  # ESLint
+        rb'"invalidOptionWarnings"\s*:\s*\[',  # Stylelint
         rb'"cell"\s*:[^\0]{0,4000}?"filename"\s*:[^\0]{0,4000}?"noqa_row"\s*:',  # Ruff
         rb'"symbol"\s*:\s*"[^\0]{0,2000}?"message-?[iI]d"\s*:',  # Pylint
-        rb'"file"\s*:\s*"[^\n]{1,500}"line"\s*:[^\n]{1,2000}"(?:severity|level|errorCode)"\s*:',  # mypy
+        rb'\{(?=[^{}]{0,3000}"file"\s*:)(?=[^{}]{0,3000}"line"\s*:\s*\d)(?=[^{}]{0,3000}"column"\s*:)'
+        rb'(?=[^{}]{0,3000}"message"\s*:)[^{}]{0,3000}"(?:severity|level|errorCode)"\s*:',  # mypy, ShellCheck
         rb'"generalDiagnostics"\s*:\s*\[',
         rb'"(?:column-origin|escape-source)"\s*:\s*\w',  # GCC
         rb'"reason"\s*:\s*"compiler-message"|"\$message_type"\s*:\s*"diagnostic"',
@@ -44,7 +45,7 @@ _SNIFF = tuple(
         rb'"posn"\s*:\s*"',
         rb'"diagnostics"\s*:\s*\[\s*(?:\{[^\0]{0,4000}?"(?:severity|category)"\s*:|\][^\0]{0,400}"command")',
         rb'"issue_text"\s*:|"check_id"\s*:\s*"',
-        rb'"rule_id"\s*:\s*"\w+"[^\0]{0,300}?"severity"\s*:|"ruleNames"\s*:\s*\[',
+        rb'"rule_id"\s*:\s*"\w+"[^\0]{0,300}?"severity"\s*:|"ruleNames"\s*:\s*\[',  # SwiftLint, markdownlint
     )
 )  # fmt: skip
 _PATHS = ("file", "path", "filename", "fileName", "file_path", "file_name", "filePath", "filepath",
