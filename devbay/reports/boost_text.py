@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 from devbay.answers import Counts
-from devbay.reports.plain import plain
+from devbay.reports.plain import plain, shorten
 from devbay.reports.records import MAX_FAILURES, Found, Frame, Kind, Parsed, Stop, count
 from devbay.reports.source import Source
 
@@ -14,6 +14,7 @@ name = "boost"
 commands: frozenset[str] = frozenset()
 
 MAX_LINES = 100
+MAX_WIDTH = 4_000
 
 _LOG = re.compile(
     r"^(?P<path>\S[^\n]*?)\((?P<line>\d+)\): (?P<level>fatal error|error): "
@@ -54,7 +55,7 @@ def read(source: Source) -> Parsed:
     """The failed checks, one each. Without the last line the run ended early."""
     reader = _Reader()
     for raw in source.lines():
-        reader.take(plain(raw).rsplit("\r", 1)[-1])
+        reader.take(plain(raw).rsplit("\r", 1)[-1][:MAX_WIDTH])
     return reader.result()
 
 
@@ -124,7 +125,7 @@ class _Reader:
 
     def _end(self) -> None:
         if self.open is not None and len(self.open) > 1 and self.failures:
-            message = "\n".join(self.open).strip()
+            message = shorten("\n".join(self.open).strip(), 8_000)
             self.failures[-1] = replace(self.failures[-1], message=message)
         self.open = None
 

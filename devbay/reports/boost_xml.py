@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 from devbay.reports.markup import Token, tokens
-from devbay.reports.plain import plain
+from devbay.reports.plain import plain, shorten
 from devbay.reports.records import (
     MAX_FAILURES,
     MAX_TESTS,
@@ -99,7 +99,7 @@ class _Reader:
     def _said(self) -> None:
         """Give the open problem its text."""
         if self.problem_tag and self.found and not self.found[-1].message:
-            message = plain("".join(self.text)).strip()
+            message = shorten(plain("".join(self.text)).strip(), 8_000)
             kind = _KINDS[self.problem_tag]
             if re.match(r"memory access violation|signal: |fatal system error", message):
                 kind = "crash"

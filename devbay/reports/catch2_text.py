@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from devbay.answers import Counts
 from devbay.reports.compare import compared
-from devbay.reports.plain import plain
+from devbay.reports.plain import plain, shorten
 from devbay.reports.records import MAX_FAILURES, Found, Frame, Kind, Parsed, Stop, count
 from devbay.reports.source import Source
 
@@ -15,6 +15,7 @@ name = "catch2"
 commands: frozenset[str] = frozenset()
 
 MAX_LINES = 100
+MAX_WIDTH = 4_000
 
 _RULE = re.compile(r"^(?:-{70,}|={70,}|\.{70,}|~{70,})$")
 _PLACE = re.compile(r"^(?P<path>\S[^\n]*?)(?::(?P<line>\d+)|\((?P<msvc>\d+)\))$")
@@ -44,7 +45,7 @@ def read(source: Source) -> Parsed:
     """The failed assertions, one each, and the totals. Without totals the run ended early."""
     reader = _Reader()
     for raw in source.lines():
-        reader.take(plain(raw).rsplit("\r", 1)[-1])
+        reader.take(plain(raw).rsplit("\r", 1)[-1][:MAX_WIDTH])
     return reader.result()
 
 
@@ -146,6 +147,7 @@ def failed(name: str, message: str, frames: tuple[Frame, ...], compact: bool = F
         kind = "crash"
     elif re.search(r"^due to unexpected exception|^unexpected exception\b", message, re.MULTILINE):
         kind = "error"
+    message = shorten(message, 8_000)
     expected, actual = _operands(message, compact)
     own = (frames[0].path,) if frames else ()
     return Found(name, None, kind, message=message, expected=expected, actual=actual, frames=frames, own=own)

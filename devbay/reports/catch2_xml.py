@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from devbay.reports.markup import Token, tokens
-from devbay.reports.plain import plain
+from devbay.reports.plain import plain, shorten
 from devbay.reports.records import (
     MAX_FAILURES,
     MAX_TESTS,
@@ -198,7 +198,7 @@ class _Reader:
                     "/".join([case.name, *case.sections]),
                     case.suite,
                     kind,
-                    message="\n".join(part for part in lines if part),
+                    message=shorten("\n".join(part for part in lines if part), 8_000),
                     expected=expected if pair else None,
                     actual=actual if pair else None,
                     frames=frames,

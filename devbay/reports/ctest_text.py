@@ -20,7 +20,8 @@ from devbay.reports.source import Source
 name = "ctest"
 commands = frozenset({"ctest"})
 
-MAX_LINES = 2_000
+MAX_LINES = 1_000
+MAX_WIDTH = 4_000
 NESTED: tuple[ModuleType, ...] = (gtest_text, catch2_text, doctest_text, boost_text)
 """The formats in which tests of C and C++ usually print."""
 
@@ -55,7 +56,7 @@ def read(source: Source) -> Parsed:
     """The tests. Without the summary the run ended early."""
     reader = _Reader()
     for raw in source.lines():
-        reader.take(plain(raw).rsplit("\r", 1)[-1])
+        reader.take(plain(raw).rsplit("\r", 1)[-1][:MAX_WIDTH])
     return reader.result()
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from devbay.answers import Counts
-from devbay.reports.plain import plain
+from devbay.reports.plain import plain, shorten
 from devbay.reports.records import MAX_FAILURES, Found, Frame, Kind, Parsed, Stop, count
 from devbay.reports.source import Source
 
@@ -14,6 +14,7 @@ name = "doctest"
 commands: frozenset[str] = frozenset()
 
 MAX_LINES = 100
+MAX_WIDTH = 4_000
 
 _RULE = re.compile(r"^={70,}$")
 _PLACE = re.compile(r"^(?P<path>\S[^\n]*?)(?::(?P<line>\d+)|\((?P<msvc>\d+)\)):$")
@@ -47,7 +48,7 @@ def read(source: Source) -> Parsed:
     """The failed assertions, one each, and the totals. Without totals the run ended early."""
     reader = _Reader()
     for raw in source.lines():
-        reader.take(plain(raw).rsplit("\r", 1)[-1])
+        reader.take(plain(raw).rsplit("\r", 1)[-1][:MAX_WIDTH])
     return reader.result()
 
 
@@ -118,7 +119,7 @@ class _Reader:
         elif _THREW.search(lines[0]):
             kind = "error"
         frame = Frame(match["path"], int(match["line"] or match["msvc"]))
-        message = "\n".join(line.removeprefix("  ") for line in lines)
+        message = shorten("\n".join(line.removeprefix("  ") for line in lines), 8_000)
         values = re.search(r"^values: \w+\( (.+?) == (.+?) \)$", message, re.MULTILINE)
         self._add(
             Found(

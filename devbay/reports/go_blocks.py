@@ -10,11 +10,12 @@ from collections.abc import Sequence
 
 from devbay.reports.compare import compared
 from devbay.reports.locate import frames_in
-from devbay.reports.plain import tail
+from devbay.reports.plain import shorten, tail
 from devbay.reports.records import Found, Frame, Kind
 
 KEPT_OUTPUT = 4_000
 MESSAGE = 600
+MAX_MESSAGE = 8_000
 
 _LOGGED = re.compile(r"^(?P<indent>\s+)(?P<path>[^\s:][^:]*\.go):(?P<line>\d+): ?(?P<text>.*)$")
 _PANIC = re.compile(r"^(panic: |fatal error: |SIG[A-Z]+: |unexpected fault address|runtime: goroutine stack)")
@@ -100,6 +101,7 @@ def _found(
     frames: tuple[Frame, ...],
     printed: Sequence[str],
 ) -> Found:
+    message = shorten(message, MAX_MESSAGE)
     expected, actual = compared(message)
     return Found(
         name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from devbay.reports.plain import shorten
 from devbay.reports.records import MAX_FAILURES, Found, Frame
 
 MAX_LINES = 200
@@ -92,7 +93,7 @@ class Build:
                 package.name,
                 "error",
                 "suite",
-                message=text,
+                message=shorten(text, 8_000),
                 frames=(Frame(path, line),),
                 own=(path,),
                 own_line=line,

@@ -68,7 +68,7 @@ class _Reader:
         name = event.get("Package")
         if not isinstance(name, str) or (name not in self.packages and len(self.packages) >= MAX_OPEN):
             return
-        package = self.packages.setdefault(name, Package(name))
+        package = self.packages.get(name) or self.packages.setdefault(name, Package.of(self.run, name))
         test = event.get("Test")
         if action == "output":
             self._output(package, test if isinstance(test, str) else "", str(event.get("Output", "")))

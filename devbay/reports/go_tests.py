@@ -6,28 +6,51 @@ Subtests count once: a parent that only fails because a subtest did is no test o
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from devbay.reports.go_blocks import describe, describe_run, panic_start, running_tests, test_in
 from devbay.reports.go_build import Build
 from devbay.reports.records import MAX_FAILURES, MAX_TESTS, Found, Outcome, Parsed, TestCase, count
 
-MAX_LINES = 400
+MAX_LINES = 200
+MAX_WIDTH = 4_000
+MAX_KEPT = 32 * 1024 * 1024
+"""Characters of output kept of all tests that did not pass; further ones are told without their output."""
 MAX_OPEN = 50_000
+
+
+@dataclass
+class Room:
+    """How much of the tests' output may still be kept."""
+
+    left: int = MAX_KEPT
 
 
 @dataclass
 class Lines:
     """The first and last lines of an output."""
 
+    room: Room
     first: list[str] = field(default_factory=list)
     last: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
 
     def add(self, line: str) -> None:
+        line = line[:MAX_WIDTH]
+        if self.room.left < len(line):
+            return
         if len(self.first) < MAX_LINES:
             self.first.append(line)
         else:
+            if len(self.last) == MAX_LINES:
+                self.room.left += len(self.last[0])
             self.last.append(line)
+        self.room.left -= len(line)
+
+    def drop(self) -> None:
+        self.room.left += sum(map(len, self.first)) + sum(map(len, self.last))
+        self.first.clear()
+        self.last.clear()
 
     def all(self) -> list[str]:
         return [*self.first, *self.last]
@@ -40,29 +63,34 @@ class Test:
     __test__ = False
 
     name: str
+    lines: Lines
     outcome: Outcome | None = None
     duration_ms: int | None = None
-    lines: Lines = field(default_factory=Lines)
 
 
 @dataclass
 class Package:
     """A package whose tests run. loose: what was printed outside of tests."""
 
+    room: Room
+    loose: Lines
     name: str | None = None
     tests: dict[str, Test] = field(default_factory=dict)
-    loose: Lines = field(default_factory=Lines)
+
+    @classmethod
+    def of(cls, run: Run, name: str | None = None) -> Package:
+        return cls(run.room, Lines(run.room), name)
 
     def test(self, name: str) -> Test:
         if name not in self.tests and len(self.tests) >= MAX_OPEN:
-            return Test(name)
-        return self.tests.setdefault(name, Test(name))
+            return Test(name, Lines(self.room))
+        return self.tests.get(name) or self.tests.setdefault(name, Test(name, Lines(self.room)))
 
     def ended(self, name: str, outcome: Outcome, duration_ms: int | None) -> Test:
         test = self.test(name)
         test.outcome, test.duration_ms = outcome, duration_ms
         if outcome == "passed":
-            test.lines = Lines()
+            test.lines.drop()
         return test
 
 
@@ -71,6 +99,7 @@ class Run:
     """All packages. all_seen: passing tests are printed too, so that the counts are the run's."""
 
     build: Build = field(default_factory=Build)
+    room: Room = field(default_factory=Room)
     outcomes: dict[Outcome, int] = field(
         default_factory=lambda: {"passed": 0, "failed": 0, "error": 0, "skipped": 0}
     )
@@ -83,16 +112,15 @@ class Run:
     def end(self, package: Package, failed: bool, cut: bool = False) -> None:
         """A package is over. cut: the output ended before the package did."""
         self.ended_packages += 1
-        parents = {name.rpartition("/")[0] for name in package.tests if "/" in name}
-        parents |= {parent.rpartition("/")[0] for parent in parents if "/" in parent}
-        blamed = self._blame(package, parents) if failed or cut else False
-        any_failed = blamed
+        parents = _ancestors(package.tests)
+        any_failed = self._blame(package) if failed or cut else False
+        blamed = _ancestors(name for name, test in package.tests.items() if test.outcome == "failed")
         for test in package.tests.values():
             if test.outcome is None:
                 continue
             failing = test.outcome == "failed"
             any_failed = any_failed or failing
-            if test.name in parents and not (failing and self._alone(test, package)):
+            if test.name in parents and not (failing and _alone(test, blamed)):
                 continue
             self._count(test, package)
         if failed and not any_failed and not self.build.failing(package.name or ""):
@@ -116,13 +144,6 @@ class Run:
             stopped="timeout" if self.timed_out else None,
         )
 
-    def _alone(self, test: Test, package: Package) -> bool:
-        """Whether a parent failed although none of its subtests did, or with a panic of its own."""
-        below = (t for name, t in package.tests.items() if name.startswith(test.name + "/"))
-        if panic_start(test.lines.all()) is not None:
-            return True
-        return not any(each.outcome in ("failed", "error") for each in below)
-
     def _count(self, test: Test, package: Package) -> None:
         outcome = test.outcome
         if outcome == "failed":
@@ -137,7 +158,7 @@ class Run:
         if len(self.tests) < MAX_TESTS:
             self.tests.append(TestCase(test.name, package.name, None, test.duration_ms, outcome))
 
-    def _blame(self, package: Package, parents: set[str]) -> bool:
+    def _blame(self, package: Package) -> bool:
         """Give a trace that stands outside of tests to the test it is about; whether there is one."""
         lines = package.loose.all()
         at = panic_start(lines)
@@ -145,19 +166,20 @@ class Run:
             return False
         trace = lines[at:]
         names = running_tests(trace)
-        names = [name for name in names if not any(other.startswith(name + "/") for other in names)]
+        names = [name for name in names if name not in _ancestors(names)]
         for name in names:
             package.test(name).outcome = "failed"
             for line in trace:
                 package.test(name).lines.add(line)
         if names:
-            package.loose = Lines()
+            package.loose.drop()
         return bool(names)
 
     def _unexplained(self, package: Package) -> None:
         """A package that failed although no test of it did: it crashed, exited, or never began."""
         running = [test for test in package.tests.values() if test.outcome is None]
-        inner = [t for t in running if not any(o.name.startswith(t.name + "/") for o in running)]
+        outer = _ancestors(test.name for test in running)
+        inner = [test for test in running if test.name not in outer]
         own = next((lines for t in inner if panic_start(lines := t.lines.all()) is not None), None)
         if own is None and len(inner) == 1:
             own = inner[0].lines.all()
@@ -172,3 +194,17 @@ class Run:
                 found = replace(found, scope="test")
                 self.outcomes["error"] += 1
         self.failures.append(found)
+
+
+def _ancestors(names: Iterable[str]) -> set[str]:
+    """The tests that others, by their names, are subtests of."""
+    found: set[str] = set()
+    for name in names:
+        while "/" in name and (name := name.rpartition("/")[0]) not in found:
+            found.add(name)
+    return found
+
+
+def _alone(test: Test, blamed: set[str]) -> bool:
+    """Whether a parent failed although none of its subtests did, or with a panic of its own."""
+    return test.name not in blamed or panic_start(test.lines.all()) is not None

@@ -9,13 +9,15 @@ import re
 from dataclasses import dataclass
 
 from devbay.reports.go_blocks import is_panic
-from devbay.reports.go_tests import Lines, Package, Run, Test
+from devbay.reports.go_tests import Package, Run, Test
 from devbay.reports.plain import plain
 from devbay.reports.records import Found, Outcome, Parsed, count
 from devbay.reports.source import Source
 
 name = "gotest"
 commands = frozenset({"gotestsum"})
+
+MAX_WIDTH = 4_000
 
 _OUTCOMES: dict[str, Outcome] = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped", "BENCH": "passed"}
 _MARK = re.compile(r"^=== (?P<what>RUN|PAUSE|CONT|NAME) +(?P<test>\S.*?)$")
@@ -52,7 +54,7 @@ def read(source: Source) -> Parsed:
     """What `go test` said; of output without `-v` only what failed and how often."""
     reader = _Reader()
     for raw in source.lines():
-        reader.take(plain(raw).rsplit("\r", 1)[-1])
+        reader.take(plain(raw).rsplit("\r", 1)[-1][:MAX_WIDTH])
     return reader.result()
 
 
@@ -69,7 +71,7 @@ class _Reader:
         self.run = Run()
         self.summed: Run | None = None
         self.summed_package: Package | None = None
-        self.package = Package()
+        self.package = Package.of(self.run)
         self.current: Test | None = None
         self.ended: _Ended | None = None
         self.verbose = False
@@ -136,8 +138,9 @@ class _Reader:
             before = ""
         test = self.package.ended(name, _OUTCOMES[match["what"]], round(float(match["seconds"]) * 1000))
         if not self.verbose and not before:
-            test.lines = _joined(self.package.loose, test.lines)
-            self.package.loose = Lines()
+            for line in self.package.loose.all():
+                test.lines.add(line)
+            self.package.loose.drop()
         self.ended = _Ended(test, len(before))
         self.current, self.in_trace = None, False
         return True
@@ -160,7 +163,7 @@ class _Reader:
         if match["what"] == "ok  " and not _NO_TESTS.search(line):
             self.silent_pass = self.silent_pass or not self.package.tests
         self.run.end(self.package, failed=match["what"] == "FAIL")
-        self.package = Package()
+        self.package = Package.of(self.run)
         return True
 
     def _output(self, line: str) -> None:
@@ -196,7 +199,7 @@ class _Reader:
             return
         if match := _SUMMED.match(line):
             self._end_summed()
-            self.summed_package = Package(match["package"])
+            self.summed_package = Package.of(self.run, match["package"])
             if match["test"]:
                 self.current = self.summed_package.ended(match["test"], _OUTCOMES[match["what"]], None)
             else:
@@ -226,9 +229,3 @@ class _Reader:
             tests=parsed.tests or tuple(self.run.tests),
             stopped=parsed.stopped,
         )
-
-
-def _joined(first: Lines, second: Lines) -> Lines:
-    for line in second.all():
-        first.add(line)
-    return first

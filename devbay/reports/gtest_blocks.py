@@ -6,9 +6,11 @@ import re
 from collections.abc import Sequence
 
 from devbay.reports.compare import compared
+from devbay.reports.plain import shorten
 from devbay.reports.records import Found, Frame, Kind, Phase, Scope
 
 MAX_LINES = 200
+MAX_MESSAGE = 8_000
 
 PLACE = re.compile(
     r"^(?:(?P<path>(?:[A-Za-z]:)?[^\s:(][^:()]*?)(?::(?P<line>\d+)|\((?P<msvc>\d+)\))|unknown file)"
@@ -35,6 +37,7 @@ def described(
     message = "\n".join(kept[:end]).strip("\n").rstrip()
     if message.startswith("Failed\n"):
         message = message.removeprefix("Failed\n")
+    message = shorten(message, MAX_MESSAGE)
     kind: Kind = "error" if _EXCEPTION.match(message) else "failure"
     expected, actual = compared(message)
     frames = (Frame(*place),) if place else ()

@@ -16,6 +16,8 @@ from devbay.reports.source import Source
 name = "gtest"
 commands: frozenset[str] = frozenset()
 
+MAX_WIDTH = 4_000
+
 _MARK = re.compile(r"^(?P<before>.*?)\[(?P<mark>[A-Z =-]{10})\] ?(?P<rest>.*)$")
 _TEST = re.compile(r"^(?P<suite>[^\s,.]+)\.(?P<test>[^\s,(]+)(?P<more>,.*?)?(?: \((?P<ms>\d+) ms\))?$")
 _SUITE = re.compile(r"^\d+ tests? from (?P<suite>[^\s,]+)(?:, where .*?)?(?P<total> \(\d+ ms total\))?$")
@@ -42,7 +44,7 @@ def read(source: Source) -> Parsed:
     """One or more programs' tests; one whose last line is missing ended early."""
     reader = _Reader()
     for raw in source.lines():
-        reader.take(plain(raw).rsplit("\r", 1)[-1])
+        reader.take(plain(raw).rsplit("\r", 1)[-1][:MAX_WIDTH])
     return reader.result()
 
 

@@ -30,6 +30,9 @@ name = "libtest"
 commands: frozenset[str] = frozenset()
 
 MAX_LINES = 500
+MAX_WIDTH = 4_000
+MAX_KEPT = 32 * 1024 * 1024
+"""Characters of failed tests' output that are kept; further ones are told without theirs."""
 
 _RUNNING = re.compile(r"^running (?P<count>\d+) tests?$")
 _TEST = re.compile(r"^test (?P<name>\S.*?)(?: - should panic)? \.\.\. (?P<rest>.*)$")
@@ -126,6 +129,7 @@ class _Reader:
     overflow: str | None = None
     listing: bool = False
     kept: int = 0
+    room: int = MAX_KEPT
 
     @property
     def binary(self) -> _Binary:
@@ -149,10 +153,15 @@ class _Reader:
             self._end_block()
             self.listing = True
         elif self.block is not None:
-            if len(self.block) < MAX_LINES:
-                self.block.append(line)
+            self._keep(self.block, line)
         else:
             self._between(line)
+
+    def _keep(self, lines: list[str], line: str) -> None:
+        line = line[:MAX_WIDTH]
+        if len(lines) < MAX_LINES and self.room >= len(line):
+            lines.append(line)
+            self.room -= len(line)
 
     def _between(self, line: str) -> None:
         """A line outside of a failed test's block."""
@@ -205,8 +214,8 @@ class _Reader:
             self.panic = None
             if match:
                 self._test(match["name"], match["rest"])
-        elif self.panic is not None and len(self.panic) < MAX_LINES:
-            self.panic.append(line)
+        elif self.panic is not None:
+            self._keep(self.panic, line)
 
     def _test(self, name: str, rest: str) -> None:
         if word := _WORD.match(rest):
@@ -275,7 +284,8 @@ class _Reader:
             if what == "failed" and test in self.binary.failed:
                 said = f"note: {event['message']}\n" if isinstance(event.get("message"), str) else ""
                 text = plain(said + str(event.get("stdout") or "") + "\n" + str(event.get("stderr") or ""))
-                self.binary.failed[test] = text.split("\n")[:MAX_LINES]
+                for each in text.split("\n"):
+                    self._keep(self.binary.failed[test], each)
         return True
 
     def result(self) -> Parsed:

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from devbay.reports.compare import compared
 from devbay.reports.locate import frames_in
 from devbay.reports.paths import is_library
-from devbay.reports.plain import tail
+from devbay.reports.plain import shorten, tail
 from devbay.reports.records import Found, Frame, Kind
 
 KEPT_OUTPUT = 4_000
+MAX_TEXT = 100_000
+MAX_MESSAGE = 8_000
 
 PANIC = re.compile(
     r"^(?:thread '(?P<thread>[^'\n]*)'(?: \(\d+\))?|Test) panicked at "
@@ -64,10 +66,11 @@ def member(lines: Sequence[str]) -> str | None:
 
 def describe(name: str, lines: Sequence[str], target: str | None, suite: str | None = None) -> Found:
     """A failed test. lines: what was captured. target: the file of its binary (`tests/feeding.rs`)."""
-    text = "\n".join(lines)
+    text = tail("\n".join(lines), MAX_TEXT)
     if doctest := _DOCTEST.match(name):
         return _doctest(name, text, doctest, suite)
     message, frames = _said(name, text)
+    message = shorten(message, MAX_MESSAGE)
     expected, actual = compared(message)
     own = own_files(name, target)
     return Found(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from devbay.reports.compare import compared
 from devbay.reports.locate import frames_in
 from devbay.reports.markup import Token, tokens
-from devbay.reports.plain import plain
+from devbay.reports.plain import plain, shorten
 from devbay.reports.records import (
     MAX_FAILURES,
     MAX_TESTS,
@@ -127,7 +127,7 @@ def _found(case: str, file: str | None, tag: str, message: str, text: str) -> Fo
         case,
         None,
         kind,
-        message=whole,
+        message=shorten(whole, 8_000),
         expected=expected,
         actual=actual,
         frames=tuple(places) or frames_in(text),
