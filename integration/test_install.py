@@ -24,6 +24,7 @@ from devbay.manifest.models import Limits
 from devbay.runtimes.base import BayRef, BindMount, BuildSpec, ServiceSpec
 from devbay.runtimes.docker import containers, networks, volumes
 from devbay.runtimes.docker.archives import Entry
+from devbay.runtimes.docker.assemble import Host
 from devbay.runtimes.docker.bayvolumes import BayVolumes, mounts
 from devbay.runtimes.docker.builds import ensure_built
 from devbay.runtimes.docker.contexts import resolve_endpoint
@@ -31,7 +32,7 @@ from devbay.runtimes.docker.engine import Engine
 from devbay.runtimes.docker.images import ImageInfo, ensure_pulled
 from devbay.runtimes.docker.install import Installer, cache_volume
 from devbay.runtimes.docker.outbound import Outbound
-from devbay.runtimes.docker.runtime import DockerRuntime, Host
+from devbay.runtimes.docker.runtime import DockerRuntime
 from devbay.runtimes.docker.specs import ContainerSpec
 from devbay.runtimes.docker.template_store import StoredTemplates
 from devbay.runtimes.docker.templates import Template

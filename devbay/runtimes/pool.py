@@ -72,11 +72,12 @@ class RuntimePool:
             runtime.close()
 
     def _make_docker(self, endpoint: Mapping[str, Any]) -> Any:
+        from devbay.runtimes.docker.assemble import Host
         from devbay.runtimes.docker.contexts import Endpoint
         from devbay.runtimes.docker.engine import Engine
         from devbay.runtimes.docker.install import DEFAULT_MAX_BYTES, Installer
         from devbay.runtimes.docker.outbound import Outbound
-        from devbay.runtimes.docker.runtime import DockerRuntime, Host
+        from devbay.runtimes.docker.runtime import DockerRuntime
         from devbay.runtimes.docker.template_store import StoredTemplates
 
         engine = Engine(Endpoint.from_json(endpoint))
