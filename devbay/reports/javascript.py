@@ -27,7 +27,7 @@ _ASSERTION = re.compile(
     r"AssertionError|ERR_ASSERTION|\bexpect(?:\(|\.\w+)|\bexpected\b.*\bto\b|[Aa]ssertions?\b|\bassert\b"
     r"|Difference \("
 )
-_THROWN = re.compile(r"(?:Uncaught )?[\w.$]*(?:Error|Exception)\b")
+_THROWN = re.compile(r"^(?:Uncaught )?[\w.$]{0,80}(?:Error|Exception)\b", re.MULTILINE)
 _HOOK = re.compile(
     r"[\"“{](?P<when>before|after) ?(?P<what>all|each)[\"”}] hook|^(?P<bare>before|after)(?:All|Each)?$", re.I
 )
@@ -98,7 +98,7 @@ def kind_of(message: str, scope: Scope = "test") -> Kind:
     if scope != "test":
         return "error"
     head = message[:400]
-    return "error" if _THROWN.match(head) and not _ASSERTION.search(head) else "failure"
+    return "error" if _THROWN.search(head) and not _ASSERTION.search(head) else "failure"
 
 
 def hook_phase(name: str) -> Phase | None:

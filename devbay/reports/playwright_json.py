@@ -27,7 +27,8 @@ commands: frozenset[str] = frozenset()
 
 MAX_NESTED = 100
 _OPENING = re.compile(r'\{\s*"config"\s*:\s*\{')
-_SNIFF = re.compile(rb'\{\s*"config"\s*:\s*\{[^\0]{0,60000}?"(?:rootDir|fullyParallel|forbidOnly)"\s*:')
+_START = re.compile(rb'\{\s*"config"\s*:\s*\{')
+_SNIFF = re.compile(rb'"(?:rootDir|fullyParallel|forbidOnly)"\s*:')
 _OUTCOMES: dict[str, Outcome] = {
     "expected": "passed",
     "flaky": "passed",
@@ -37,7 +38,8 @@ _OUTCOMES: dict[str, Outcome] = {
 
 
 def sniff(head: bytes) -> bool:
-    return _SNIFF.search(head) is not None
+    start = _START.search(head)
+    return start is not None and _SNIFF.search(head, start.end()) is not None
 
 
 def read(source: Source) -> Parsed:
