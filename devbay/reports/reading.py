@@ -121,16 +121,19 @@ def _of_output(
     if not any(sample.strip() for sample in samples):
         return None
     whole = joined(output)
-    reading: Reading | None = None
+    first: Reading | None = None
     for known in (chosen,) if chosen else candidates(b"\n".join(samples), argv):
         parsed = known.read(whole)
         if parsed.checker and runs_tests(argv) and (broken := as_broken_build(parsed.failures)):
             parsed = replace(parsed, counts=None, failures=broken, checker=False)
-        if parsed.failures or (parsed.counts and (parsed.counts.total or not parsed.checker)):
-            return _mapped(parsed, ReportSource(format=known.name, source=whole.label), mapper)
-        if parsed.counts is not None and reading is None:
-            reading = _mapped(parsed, ReportSource(format=known.name, source=whole.label), mapper)
-    return reading
+        if parsed.counts is None and not parsed.failures:
+            continue
+        reading = _mapped(parsed, ReportSource(format=known.name, source=whole.label), mapper)
+        total = parsed.counts.total if parsed.counts else 0
+        if total or any(found.scope != "run" for found in parsed.failures):
+            return reading
+        first = first or reading  # at most it says that the run ended: another format may say why
+    return first
 
 
 def _mapped(parsed: Parsed, report: ReportSource, mapper: PathMapper) -> Reading:
