@@ -89,11 +89,15 @@ _RUFF_TITLE = re.compile(r"\w[\w-]* \((?P<code>[\w-]+)\)")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line that holds a finding. sure: its shape tells a checker. note: it belongs to the one before."""
+    """A line that holds a finding.
+
+    sure: its shape tells a checker. note: it belongs to the one before. bare: a place and free text.
+    """
 
     finding: Finding
     sure: bool = True
     note: bool = False
+    bare: bool = False
 
 
 def parse(line: str) -> Line | None:
@@ -113,10 +117,11 @@ def parse(line: str) -> Line | None:
 def _placed(match: re.Match[str]) -> Line | None:
     column = match["column"]
     described = describe(match["rest"], placed=column is not None)
-    if described is None and match["path"].endswith(".go") and column:
-        described = Line(Finding(match["rest"]), sure=False)
     if described is None:
-        return None
+        if not column:
+            return None
+        bare = not match["path"].endswith(".go")  # Go's compiler and vet name no severity
+        described = Line(Finding(match["rest"]), sure=False, bare=bare)
     place = replace(
         described.finding, path=match["path"], line=int(match["line"]), column=int(column) if column else None
     )

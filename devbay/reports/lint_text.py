@@ -8,6 +8,7 @@ oxlint, Biome), a place above its text (ShellCheck, svelte-check), wrapped messa
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 
 from devbay.reports.findings import Finding, Findings
@@ -27,6 +28,11 @@ _CLEAN = re.compile(
     r"|All matched files use Prettier code style!|✔ No problems found|All done! ✨ 🍰 ✨"
     r"|Your code has been rated at 10\.00/10|\[OK\] No errors|Found 0 errors|Found no (?:issues|problems)"
 )
+_SUMMARY = re.compile(r"# \S+(?: \[\S+\])?$|\d+ (?:issues?|problems?)\b|\* \S+: \d+$|Found \d+|> ")
+_PREFIX = re.compile(
+    r"[\w@.-]+ +\| |[\w@./-]+:(?!\d)[\w:.-]+: |[\w@./-]+ (?:lint|typecheck|types|check|build|test)[\w:-]*: "
+)
+_TIMESTAMP = re.compile(r"^\d{4}-\d\d-\d\dT[\d:.]+Z ")
 _HEADER = re.compile(rf"\s{{0,2}}{PATH}(?:{AT})?:?$")
 _PHPCS_HEADER = re.compile(r"FILE: (?P<path>\S.*)$")
 _PHPSTAN_HEADER = re.compile(r"\s+Line   (?P<path>\S.*?\.\w+)(?: \(in context of .*\))?\s*$")
@@ -36,7 +42,7 @@ _PHPCS_ROW = re.compile(r"\s*(?P<line>\d+) \| (?P<severity>ERROR|WARNING) +\| (?
 _PHPCS_MORE = re.compile(r"\s+\|\s+\| {2,}(?P<text>\S.*)$")
 _PHPSTAN_ROW = re.compile(r"  (?P<line>\d+|:)\s{2,}(?P<message>\S.*)$")
 _PHPSTAN_MORE = re.compile(r"         (?P<text>\S.*)$")
-_BELOW = re.compile(r"(?P<severity>Error|Warn(?:ing)?|Hint): (?P<message>.+)")
+_BELOW = re.compile(r"(?P<severity>Type error|Error|Warn(?:ing)?|Hint): (?P<message>.+)")
 _COLUMNS = re.compile(r"(?P<message>.+?)\s{2,}(?P<code>[@\w][\w@/.-]*(?:\([\w/-]+\))?)$")
 _CSV = re.compile(
     r'"(?P<path>(?:[^"\\]|\\.)+)",(?P<line>\d+),(?P<column>\d+),(?P<severity>error|warning),'
@@ -77,21 +83,43 @@ _UNPLACED = re.compile(
 
 def sniff(head: bytes) -> bool:
     """Whether a line is a finding by its shape alone, or says that a checker found none."""
+    reader = _sampled(head)
+    return reader.sure or 0 < reader.weak >= reader.others
+
+
+def _sampled(head: bytes) -> _Reader:
+    """A reader that took the lines of a sample, up to the first that is surely a checker's."""
+    reader = _Reader(loose=True)
     if head.count(b"\0") > 8:
-        return False
-    reader = _Reader()
-    for line in head[: 2 * SAMPLE + 1].decode("utf-8", "replace").split("\n"):
-        reader.take(plain(line.rstrip("\r")))
+        return reader
+    text = plain(head[: 2 * SAMPLE + 1].decode("utf-8", "replace"))
+    prefixes = _prefixes(text)
+    for line in text.split("\n"):
+        reader.take(_unprefixed(line, prefixes).rsplit("\r", 1)[-1])
         if reader.sure:
-            return True
-    return reader.finished().sure
+            break
+    return reader.finished()
+
+
+def _prefixes(text: str) -> frozenset[str]:
+    """What runners of several tasks (Compose, Turborepo, pnpm) put in front of each task's lines."""
+    seen = Counter(match[0] for line in text.split("\n") if (match := _PREFIX.match(line)))
+    return frozenset(prefix for prefix, times in seen.items() if times > 1)
+
+
+def _unprefixed(line: str, prefixes: frozenset[str]) -> str:
+    line = _TIMESTAMP.sub("", line)
+    match = _PREFIX.match(line) if prefixes else None
+    return line[match.end() :] if match and match[0] in prefixes else line
 
 
 def read(source: Source) -> Parsed:
     """The findings; counts are not known if no line was one and none said that all is well."""
-    reader = _Reader()
+    sample = source.sample()
+    prefixes = _prefixes(plain(sample.decode("utf-8", "replace")))
+    reader = _Reader(loose=not _sampled(sample).sure)
     for line in source.lines():
-        reader.take(plain(line).rsplit("\r", 1)[-1])
+        reader.take(_unprefixed(plain(line), prefixes).rsplit("\r", 1)[-1])
     reader.finished()
     findings = reader.findings
     if not findings.errors:
@@ -105,7 +133,10 @@ def read(source: Source) -> Parsed:
 class _Reader:
     """The state between lines: the file whose rows come, a title without its place yet, the open finding."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, loose: bool) -> None:
+        """loose: a place with free text is a finding too, since no line says more."""
+        self.loose = loose
+        self.weak = self.others = 0  # lines that may be findings, and lines that are nothing
         self.findings = Findings()
         self.unplaced: list[Finding] = []
         self.sure = self.clean = False
@@ -122,6 +153,7 @@ class _Reader:
         if len(line) > 8_000 or line.startswith(('{"', '[{"')):
             return
         if not (self._row(line) or self._finding(line) or self._block(line) or self._more(line)):
+            self.others += bool(line.strip()) and not _SUMMARY.match(line)
             self._header(line)
 
     def finished(self) -> _Reader:
@@ -160,6 +192,9 @@ class _Reader:
         found = parse(line)
         if found is None or (line[0].isspace() and not self._indented(found)):
             return False
+        if found.bare and not self.loose:
+            return False
+        self.weak += not found.sure
         self.title = None
         opened = self._open(found)
         self.wraps = not found.note

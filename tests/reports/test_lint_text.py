@@ -455,3 +455,17 @@ def test_long_lines_take_bounded_time(line: str) -> None:
     started = time.monotonic()
     read(f"a.js\n{line}\n" * 20)
     assert time.monotonic() - started < 2
+
+
+def test_free_text_after_a_place_is_a_finding_only_where_no_line_says_more() -> None:
+    assert [each[:2] for each in listed("src/a.py:1:1: 'os' imported but unused\n")] == [("src/a.py", 1)]
+    assert [each[:2] for each in listed("# example.org/a\n./a.go:4:9: undefined: x\n")] == [("./a.go", 4)]
+    templates = "a.cc:3:5: error: no match\na.cc:9:5:   required from 'void f()'\n"
+    assert [each[:2] for each in listed(templates)] == [("a.cc", 3)]
+    assert not lint_text.sniff(b"starting\nmain.js:1:1: ready\nwaiting\nstopped\n")
+
+
+def test_what_runs_several_tasks_puts_in_front_of_lines_is_taken_off() -> None:
+    for prefix in ("web:lint: ", "lint-1  | ", "packages/a lint: ", "2026-01-01T10:00:00.123Z "):
+        text = f"{prefix}/r/a.js\n{prefix}  1:7  error  'u' is unused  no-unused-vars\n{prefix}\n"
+        assert listed(text) == [("/r/a.js", 1, "error", "no-unused-vars", "'u' is unused")]
