@@ -16,21 +16,23 @@ logger = logging.getLogger(__name__)
 
 
 def collect(parts: Parts, env: dict[str, str], job: Job, *, everything: bool) -> list[str]:
-    """Remove leftovers on every engine that is known; with `everything` also caches and templates unused.
+    """Remove leftovers on every engine that is known; with `everything` also caches and templates unused,
+    among them those that only bays held which the store has forgotten.
 
     Never a bay or its data. Returns `<kind> <name>` of each. Raises `engine_unreachable` if the caller's
     engine does not answer; engines of other bays that do not are skipped.
     """
     parts.runtimes.check(env)
     removed = sweep_home(parts) + _prune_worktrees(parts)
-    known = {record.id for record in parts.store.bays()}
     for record in parts.store.bays():
         parts.runtimes.for_bay(record.runtime, record.engine, env)
     mine = parts.runtimes.choose(env)
+    parts.store.release_unknown_holders()
     for runtime in parts.runtimes.all():
         try:
-            orphans = runtime.bays_with_objects(parts.home.id) - known
-            for bay in sorted(orphans):
+            # looked for in this order, since a bay that is being made has its record before its objects
+            present = runtime.bays_with_objects(parts.home.id)
+            for bay in sorted(present - {record.id for record in parts.store.bays()}):
                 removed += runtime.teardown(BayRef(bay, parts.home.id, "", "", ""), job)
             removed += runtime.collect(parts.home.id, job, everything=everything)
         except DevbayError:

@@ -364,3 +364,8 @@ class Store:
                 "DELETE FROM holders WHERE bay = ? AND substr(holder, 1, ?) = ? AND holder != ?",
                 (bay, len(prefix), prefix, keep),
             )
+
+    def release_unknown_holders(self) -> None:
+        """Drop the holders of bays that are not recorded, so that their templates can go."""
+        with self.database.write() as cursor:
+            cursor.execute("DELETE FROM holders WHERE bay NOT IN (SELECT id FROM bays)")

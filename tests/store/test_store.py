@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import sqlite3
 import threading
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from devbay.errors import DevbayError
-from devbay.store import BayRecord, GrantRecord, PortRecord, RunRecord, Store, TemplateRecord
+from devbay.store import BayRecord, GrantRecord, PortRecord, RunRecord, RunTestRecord, Store, TemplateRecord
 
 REPO = "ab" * 8
 
@@ -87,6 +88,87 @@ def test_forgetting_a_bay_gives_back_its_ports_and_subnet_and_keeps_its_runs(sto
     assert [run.id for run in store.runs()] == ["r1"]
 
 
+def over(store: Store, run: str, *, bay_id: str = "id-a", **changes: object) -> RunRecord:
+    """A run that is over, with one passed and one failed test."""
+    record = RunRecord(run, bay_id, "unit", "running", "t", "/f")
+    store.add_run(record)
+    known: dict[str, object] = {
+        "status": "failed",
+        "result": {"exit_code": 1},
+        "tree_commit": "c0",
+        "tree_dirty": False,
+    }
+    store.update_run(run, **{**known, **changes})
+    tests = [RunTestRecord(run, "s", name, "a.py", outcome, 7) for name, outcome in OUTCOMES]
+    store.add_run_tests(record, tests, keep=2)
+    return record
+
+
+OUTCOMES = (("good", "passed"), ("bad", "failed"))
+
+
+def test_the_last_runs_of_a_task_keep_their_tests_and_older_ones_lose_them(store: Store) -> None:
+    for number in range(4):
+        over(store, f"r{number}")
+    over(store, "other", bay_id="id-b")
+    assert [len(store.run_tests(f"r{number}")) for number in range(4)] == [0, 0, 2, 2]
+    assert store.run_tests("r3")[0] == RunTestRecord("r3", "s", "good", "a.py", "passed", 7)
+    assert len(store.run_tests("other")) == 2
+
+
+def test_of_a_forgotten_bay_only_the_last_run_keeps_its_tests(store: Store) -> None:
+    over(store, "r0")
+    over(store, "r1")
+    store.forget_bay("id-a")
+    assert (store.run_tests("r0"), len(store.run_tests("r1"))) == ([], 2)
+
+
+def test_the_newest_run_is_one_that_ran_to_an_end(store: Store) -> None:
+    over(store, "r0")
+    over(store, "r1", tree_dirty=True)
+    over(store, "r2", status="cancelled")
+    over(store, "r3", status="error", result={})
+    over(store, "elsewhere", bay_id="id-b", tree_commit="c1")
+    found = [
+        store.newest_run("unit", bay_id="id-a"),
+        store.newest_run("unit", commit="c0"),
+        store.newest_run("unit", bay_id="id-a", before="r1"),
+        store.newest_run("unit", bay_id="id-b"),
+        store.newest_run("lint", bay_id="id-a"),
+    ]
+    assert [run and run.id for run in found] == ["r1", "r0", "r0", "elsewhere", None]
+
+
+def test_what_passed_on_a_commit_is_known_only_of_clean_trees(store: Store) -> None:
+    over(store, "r0")
+    over(store, "r1", tree_commit="c1", tree_dirty=True)
+    assert store.passed_on("c0", "unit") == {("a.py", "s", "good")}
+    assert store.passed_on("c1", "unit") == set()
+
+
+def test_a_store_of_the_first_schema_keeps_its_runs_and_their_tests(tmp_path: Path) -> None:
+    path = tmp_path / "home" / "state.db"
+    store = Store(path)
+    store.add_run(RunRecord("r1", "id-a", "unit", "failed", "t", "/f"))
+    store.close()
+    tests = [{"suite": "s", "name": "good", "file": "a.py", "outcome": "passed", "duration_ms": 7}]
+    with sqlite3.connect(path) as old:
+        old.execute("DROP TABLE run_tests")
+        old.execute("DROP INDEX runs_by_commit")
+        for column in ("tree_commit", "tree_dirty"):
+            old.execute(f"ALTER TABLE runs DROP COLUMN {column}")
+        result = json.dumps({"exit_code": 0, "tree": {"commit": "c0", "dirty": False}})
+        details = json.dumps({"tests": tests, "position": 0})
+        old.execute("UPDATE runs SET result = ?, details = ?", (result, details))
+        old.execute("PRAGMA user_version=1")
+    old.close()
+    store = Store(path)
+    assert store.run_tests("r1") == [RunTestRecord("r1", "s", "good", "a.py", "passed", 7)]
+    run = store.run("r1")
+    assert run is not None
+    assert (run.tree_commit, run.tree_dirty, run.details) == ("c0", False, {"position": 0})
+
+
 def test_a_note_about_a_service_is_kept_until_it_is_well_again(store: Store) -> None:
     store.add_bay(bay("a"))
     store.note_service("id-a", "db", "exited with code 1")
@@ -114,6 +196,16 @@ def test_a_template_with_holders_is_not_forgotten(store: Store) -> None:
     assert store.holders("k") == 1
     store.release_templates("id-a")
     assert store.forget_template("k")
+
+
+def test_a_template_that_only_forgotten_bays_hold_can_be_let_go(store: Store) -> None:
+    store.add_bay(bay("a"))
+    for key in ("known", "forgotten"):
+        store.put_template(TemplateRecord(key, "ready", "t1"))
+    store.hold_template("known", "id-a", "id-a/web/known", "t2")
+    store.hold_template("forgotten", "id-gone", "id-gone/web/forgotten", "t2")
+    store.release_unknown_holders()
+    assert (store.holders("known"), store.holders("forgotten")) == (1, 0)
 
 
 def test_threads_claim_a_port_once(store: Store) -> None:
