@@ -129,7 +129,7 @@ class _Reader:
 def _describe(block: _Block) -> Found:
     """The places first, then the command that failed, then what it printed."""
     places = [line for line in block.lines.all if _PLACE.match(line)]
-    message = dedented([line for line in block.lines.all if line not in places])
+    message = dedented([line for line in block.lines.all if line not in places]).strip()
     hook = _HOOK.fullmatch(block.name)
     function = next((match["function"] for line in places if (match := _PLACE.match(line))), None)
     phase: Phase | None = None

@@ -100,7 +100,8 @@ class _Reader:
         elif match := _COMPILED.fullmatch(text):
             key = (match["path"], int(match["line"]), match["text"])
             if level["level"] == "ERROR" and len(self.compiled) < MAX_FAILURES:
-                self.compiling = self.compiled.setdefault(key, [match["text"]])
+                # the build's last lines say it all again
+                self.compiling = None if key in self.compiled else self.compiled.setdefault(key, [key[2]])
             return
         elif text.startswith("  ") and self.compiling is not None and len(self.compiling) < 20:
             self.compiling.append(text.strip())

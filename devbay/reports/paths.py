@@ -178,7 +178,13 @@ class PathMapper:
         return below[0] if len(below) == 1 else None
 
     def _own(self, hint: str) -> str | None:
-        """The repository's file that a hint means: a path, or a dotted module or class name."""
+        """The repository's file that a hint means: a path, a dotted module or class name, or `*/Cup.php`.
+
+        That is the one file of this name, wherever in the repository it is; without a repository it is none.
+        """
+        if hint.startswith("*/"):
+            named = self._by_name.get(hint[2:], ())
+            return named[0] if len(named) == 1 else None
         return self.map(hint) if looks_like_path(hint) else self._class_file(hint)
 
     def in_package(self, package: str, file: str) -> str | None:

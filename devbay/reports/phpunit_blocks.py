@@ -67,7 +67,7 @@ def _own_part(lines: Sequence[str]) -> list[str]:
 
 def _files(suite: str) -> tuple[str, ...]:
     """A class as its name, and as the file that autoloaders expect it in."""
-    return (suite, re.split(r"[\\:]", suite)[-1] + ".php")
+    return (suite, "*/" + re.split(r"[\\:]", suite)[-1] + ".php")
 
 
 def of_the_run(lines: Sequence[str], began: bool) -> Found:

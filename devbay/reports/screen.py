@@ -12,6 +12,8 @@ from devbay.reports.source import Source
 
 MAX_HEAD = 400
 MAX_END = 200
+MAX_WIDTH = 2_000
+"""Of a longer line the start is enough for a message, and no pattern takes long on it."""
 
 _TO_COLUMN = re.compile(r"\x1b\[\d*G")  # CHA (ECMA-48, 8.3.9): what follows overwrites the line
 _LEADING = re.compile(r"[ \t]*")
@@ -21,7 +23,7 @@ def screen_lines(source: Source) -> Iterator[str]:
     """The lines of a source without escape sequences; of one written several times what was written last."""
     for raw in source.lines():
         line = plain(_TO_COLUMN.sub("\r", raw) if "\x1b" in raw else raw)
-        yield (overwritten(line) if "\r" in line else line).rstrip()
+        yield (overwritten(line) if "\r" in line else line)[:MAX_WIDTH].rstrip()
 
 
 def screen_text(head: bytes) -> str:

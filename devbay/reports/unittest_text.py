@@ -44,7 +44,9 @@ _RAN = re.compile(r"Ran (?P<ran>\d+) tests? in [\d.]+s")
 _RESULT = re.compile(r"(?:OK|FAILED|NO TESTS RAN)(?: \((?P<counted>[\w =,]+)\))?")
 _COUNTED = re.compile(r"([a-z ]+)=(\d+)")
 _WORD = r"(?P<word>ok|FAIL|ERROR|skipped [\"'].*[\"']|expected failure|unexpected success)"
-_STARTED = re.compile(r"(?P<test>\w+) \((?P<id>[\w.<>-]+)\)(?: (?P<sub>[\[(].*))?(?: \.\.\. (?P<rest>.*))?")
+_STARTED = re.compile(
+    r"(?P<test>\w+) \((?P<id>[\w.<>-]+)\)(?: (?P<sub>[\[(].*))?(?: \.\.\.(?: (?P<rest>.*))?)?"
+)
 _LATE = re.compile(rf"(?:.* \.\.\. )?{_WORD}")
 _MARKS = re.compile(r"[.FEsxu]+")
 _ENDED = re.compile(r"(?P<what>Timeout \(\d+:\d\d:\d\d(?:\.\d+)?\)!|Fatal Python error: .*)$")
@@ -144,6 +146,8 @@ class _Reader:
 
     def _progress(self, line: str) -> None:
         if match := _ENDED.search(line):
+            if match.start():
+                self._progress(line[: match.start()].rstrip())
             self.ending = Lines()
             self.ending.add(match["what"])
         elif match := _STARTED.fullmatch(line):
@@ -172,7 +176,7 @@ class _Reader:
             complete=self.ran is not None or (ended is not None and self.ending is not None),
             problem=None if self.ran is not None else "unittest's last lines are missing",
             tests=tuple(
-                TestCase(test, owner or None, _file_of(owner), None, outcome)
+                TestCase(test, owner or None, owner or None, None, outcome)
                 for (test, owner), outcome in self.seen.items()
             ),
             stopped="timeout" if ended is not None and ended.kind == "timeout" else None,
@@ -183,7 +187,7 @@ class _Reader:
         if self.ran is not None:
             return None
         test, owner = self.current or ("unittest", "")
-        own = tuple(filter(None, (owner, _file_of(owner))))
+        own = (owner,) if owner else ()
         if self.ending is None:
             where = "in this test" if self.current else "before its last lines"
             message = f"the run ended {where}"
@@ -233,14 +237,6 @@ def _owner(test: str, identity: str | None) -> str | None:
     return identity.removesuffix(f".{test}")
 
 
-def _file_of(owner: str) -> str | None:
-    """The file that a dotted class names, as a path: `tests.test_a.T` may be `tests/test_a.py`."""
-    parts = [part for part in owner.split(".") if part]
-    while len(parts) > 1 and parts[-1][:1].isupper():
-        parts.pop()
-    return "/".join(parts) + ".py" if parts and parts != ["__main__"] else None
-
-
 def _describe(block: _Block) -> Found:
     body, output = _parts(block.lines.all)
     text = "\n".join(body)
@@ -266,7 +262,7 @@ def _describe(block: _Block) -> Found:
         expected=expected,
         actual=actual,
         frames=frames,
-        own=tuple(filter(None, (owner, _file_of(owner or test)))) if owner or scope == "suite" else (),
+        own=(owner or test,) if owner or scope == "suite" else (),
         output=tail("\n".join(output).strip(), KEPT_OUTPUT) or None,
     )
 
