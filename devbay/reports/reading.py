@@ -16,7 +16,7 @@ from devbay.reports.locate import place
 from devbay.reports.paths import PathMapper
 from devbay.reports.plain import readable, tail
 from devbay.reports.records import Parsed, count, merge
-from devbay.reports.registry import Format, candidates, named, of_command, recognised, runs_tests
+from devbay.reports.registry import CHECKERS, Format, candidates, named, of_command, recognised, runs_tests
 from devbay.reports.source import Source, joined
 from devbay.reports.verdict import EMPTY, ExitLike, Reading, ReportProblem, Verdict, verdict
 
@@ -54,6 +54,8 @@ def conclude(
     reading, problem, detail = _of_reports(reports, chosen, mapper, fresh)
     if reading is None or exit.code != 0:
         printed = _of_output(output, None if reports else chosen, argv, mapper)
+        if exit.code and printed and not chosen:
+            printed = _with_findings(printed, output, mapper)
         reading = _supplemented(reading, printed)
     known = chosen or of_command(argv)
     judged = verdict(
@@ -134,6 +136,20 @@ def _of_output(
             return reading
         first = first or reading  # at most it says that the run ended: another format may say why
     return first
+
+
+def _with_findings(reading: Reading, output: Sequence[Source], mapper: PathMapper) -> Reading:
+    """Of a failed command whose tests all passed: with the errors that a checker beside them printed."""
+    stopped = reading.stopped or not reading.complete
+    if reading.checker or stopped or any((f.scope, f.kind) != ("run", "error") for f in reading.failures):
+        return reading
+    sample = b"\n".join(source.sample() for source in output)
+    checker = next((each for each in CHECKERS if each.sniff(sample)), None)
+    if checker is None:
+        return reading
+    found = _mapped(checker.read(joined(output)), reading.report, mapper).failures
+    errors = tuple(each for each in found if each.kind == "error" and each.file)
+    return replace(reading, failures=(*errors, *reading.failures)) if errors else reading
 
 
 def _mapped(parsed: Parsed, report: ReportSource, mapper: PathMapper) -> Reading:

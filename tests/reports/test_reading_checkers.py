@@ -51,6 +51,15 @@ def test_findings_beside_a_green_report_explain_the_exit_code() -> None:
     assert (verdict.status, verdict.reason) == ("failed", "findings")
 
 
+def test_findings_beside_green_tests_in_one_output_explain_the_exit_code() -> None:
+    tests = "===== test session starts =====\na.py .   [100%]\n===== 1 passed in 0.10s =====\n"
+    verdict = judged(tests + _MYPY, ["sh", "-c", "pytest; mypy ."])
+    assert (verdict.status, verdict.reason) == ("failed", "findings")
+    assert verdict.counts is not None
+    assert verdict.counts.passed == 1
+    assert judged(tests + _WARNING, ["sh", "-c", "pytest"]).reason == "unreported"
+
+
 def test_warnings_pass_with_the_checkers_exit_code_and_errors_do_not() -> None:
     assert judged(_WARNING, ["make"], code=0).status == "passed"
     assert judged(_WARNING, ["make"], code=2).reason == "findings"
