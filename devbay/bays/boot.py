@@ -40,8 +40,6 @@ class Boot:
         bay = self.bay
         manifest = bay.manifest
         names = manifest.subgraph(list(manifest.services) if services is None else list(services))
-        if not names:
-            return Outcome()
         bay.runtime.check()
         observed = bay.runtime.observe(bay.ref)
         bay.assign_ports(held=self._published(observed))
@@ -55,6 +53,7 @@ class Boot:
             tuple(self._wanted_service(name, names) for name in names),
             frozenset(restart),
             blocked,
+            frozenset(observed.services) - manifest.services.keys() if services is None else frozenset(),
         )
         outcome = self._execute(plan(wanted, observed, self._known(observed)))
         for name, error in unresolved.items():

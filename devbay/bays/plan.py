@@ -47,12 +47,15 @@ class WantedService:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The state a bay shall reach. Services that run and are not named are left alone while running."""
+    """The state a bay shall reach. Services that run and are not named are left alone while running, but for
+    those in `gone`, which the manifest no longer has.
+    """
 
     rest: Literal["running", "cold", "frozen"]
     services: tuple[WantedService, ...] = ()
     restart: frozenset[str] = frozenset()
     blocked: Mapping[str, str] = field(default_factory=dict)
+    gone: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,7 @@ def _plan_running(wanted: Wanted, observed: ObservedBay, known: Known) -> tuple[
         steps.extend(own)
         if own:
             waits[service.name] = own[-1].id
+    steps += [Step("remove", name) for name in sorted(wanted.gone & observed.services.keys())]
     acting = any(step.action in {"create", "start"} for step in steps)
     if acting and not observed.network:
         steps = [

@@ -211,3 +211,10 @@ class Model:
             case "finish":
                 assert self.states[name] == "running"
                 self.states[name] = "exited:0"
+
+
+def test_a_service_that_left_the_manifest_is_removed_and_one_that_is_only_not_named_stays() -> None:
+    there = observed(db="running", migrate="exited:0", api="running")
+    gone = plan(Wanted("running", (DB,), gone=frozenset({"api"})), there, KNOWN_UP)
+    assert ids(gone) == ["remove:api"]
+    assert plan(Wanted("running", (DB,)), there, KNOWN_UP) == ()
