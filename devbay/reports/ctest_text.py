@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from types import ModuleType
+from dataclasses import dataclass, field
 
-from devbay.reports import boost_text, catch2_text, doctest_text, gtest_text
-from devbay.reports.compare import compared
-from devbay.reports.locate import frames_in
-from devbay.reports.plain import plain, tail
+from devbay.reports.c_output import described
+from devbay.reports.plain import plain
 from devbay.reports.records import MAX_FAILURES, MAX_TESTS, Found, Kind, Outcome, Parsed, TestCase, count
 from devbay.reports.source import Source
 
@@ -22,9 +19,6 @@ commands = frozenset({"ctest"})
 
 MAX_LINES = 1_000
 MAX_WIDTH = 4_000
-NESTED: tuple[ModuleType, ...] = (gtest_text, catch2_text, doctest_text, boost_text)
-"""The formats in which tests of C and C++ usually print."""
-
 _START = re.compile(r"^\s+Start\s+(?P<number>\d+): (?P<test>.+?)\s*$")
 _TEST = re.compile(
     r"^\s*\d+/\d+ Test\s+#(?P<number>\d+): (?P<test>.+?) \.*\s*(?P<status>.*?)\s+"
@@ -182,34 +176,8 @@ class _Reader:
 
 
 def _described(test: _Test) -> Sequence[Found]:
-    """The failures that a test printed; else the test as a whole, by its status."""
-    inner = [found for found in _nested(test.lines) if found.scope != "run" or found.kind == "crash"]
-    names = {(found.suite, found.name) for found in inner}
-    if len(names) == 1:
-        return [replace(found, name=test.name, suite=None, scope="test", phase=None) for found in inner]
-    if inner:
-        return [
-            replace(found, name=f"{found.suite}.{found.name}" if found.suite else found.name, suite=test.name)
-            for found in inner
-        ]
-    kind = _kind(test.status)
-    text = "\n".join(test.lines).strip()
-    said = "\n".join(line for line in text.split("\n")[-8:] if line.strip())
     status = re.sub(r"\*{3,}", " ", test.status).strip() or "Failed"
-    message = said if kind == "failure" and said else f"{status}\n{said}".strip()
-    expected, actual = compared(message)
-    return [
-        Found(
-            test.name,
-            None,
-            kind,
-            message=message,
-            expected=expected,
-            actual=actual,
-            frames=frames_in(text),
-            output=tail(text, 4_000) or None,
-        )
-    ]
+    return described(test.name, _kind(test.status), status, test.lines)
 
 
 def _kind(status: str) -> Kind:
@@ -218,12 +186,3 @@ def _kind(status: str) -> Kind:
     if re.search(r"Exception|SEGFAULT|aborted|ILLEGAL|NUMERICAL|OTHER_FAULT|BAD_COMMAND", status):
         return "crash"
     return "error" if "Not Run" in status else "failure"
-
-
-def _nested(lines: Sequence[str]) -> Sequence[Found]:
-    data = "\n".join(lines).encode()
-    for each in NESTED:
-        if each.sniff(data):
-            parsed: Parsed = each.read(Source("output", data=data))
-            return parsed.failures
-    return ()

@@ -5,7 +5,7 @@ Subtests count once: a parent that only fails because a subtest did is no test o
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -17,7 +17,7 @@ MAX_LINES = 200
 MAX_WIDTH = 4_000
 MAX_KEPT = 32 * 1024 * 1024
 """Characters of output kept of all tests that did not pass; further ones are told without their output."""
-MAX_OPEN = 50_000
+MAX_OPEN = 100_000
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Lines:
 
     room: Room
     first: list[str] = field(default_factory=list)
-    last: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
+    last: deque[str] | None = None
 
     def add(self, line: str) -> None:
         line = line[:MAX_WIDTH]
@@ -42,18 +42,19 @@ class Lines:
         if len(self.first) < MAX_LINES:
             self.first.append(line)
         else:
+            if self.last is None:
+                self.last = deque(maxlen=MAX_LINES)
             if len(self.last) == MAX_LINES:
                 self.room.left += len(self.last[0])
             self.last.append(line)
         self.room.left -= len(line)
 
     def drop(self) -> None:
-        self.room.left += sum(map(len, self.first)) + sum(map(len, self.last))
-        self.first.clear()
-        self.last.clear()
+        self.room.left += sum(map(len, self.all()))
+        self.first, self.last = [], None
 
     def all(self) -> list[str]:
-        return [*self.first, *self.last]
+        return [*self.first, *(self.last or ())]
 
 
 @dataclass
@@ -70,12 +71,13 @@ class Test:
 
 @dataclass
 class Package:
-    """A package whose tests run. loose: what was printed outside of tests."""
+    """A package whose tests run. loose: what was printed outside of tests. beyond: tests only counted."""
 
     room: Room
     loose: Lines
     name: str | None = None
     tests: dict[str, Test] = field(default_factory=dict)
+    beyond: Counter[Outcome] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, run: Run, name: str | None = None) -> Package:
@@ -88,6 +90,8 @@ class Package:
 
     def ended(self, name: str, outcome: Outcome, duration_ms: int | None) -> Test:
         test = self.test(name)
+        if name not in self.tests:
+            self.beyond[outcome] += 1
         test.outcome, test.duration_ms = outcome, duration_ms
         if outcome == "passed":
             test.lines.drop()
@@ -123,6 +127,9 @@ class Run:
             if test.name in parents and not (failing and _alone(test, blamed)):
                 continue
             self._count(test, package)
+        for outcome, number in package.beyond.items():
+            self.outcomes[outcome] += number
+        any_failed = any_failed or package.beyond["failed"] > 0
         if failed and not any_failed and not self.build.failing(package.name or ""):
             self._unexplained(package)
 

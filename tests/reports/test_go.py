@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from devbay.reports import go_json, go_text
 from devbay.reports.paths import PathMapper
 from devbay.reports.records import Parsed
@@ -334,3 +336,8 @@ def test_a_run_that_only_failed_to_build_is_a_collection_error() -> None:
         failures=tuple(failures_of(parsed)),
     )
     assert verdict(Ending(1), declared=False, reading=reading).reason == "collection_error"
+
+
+def test_tests_beyond_what_is_kept_are_counted_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("devbay.reports.go_tests.MAX_OPEN", 2)
+    assert numbers(plain(VERBOSE)) == (5, 1, 3, 0, 1)

@@ -22,6 +22,8 @@ from devbay.reports import (
     gtest_json,
     gtest_text,
     libtest,
+    meson_text,
+    nextest,
     sonar,
 )
 from devbay.reports.records import Parsed
@@ -30,6 +32,8 @@ from tests.reports import test_cpp_reports as cpp
 from tests.reports import test_go as go
 from tests.reports import test_gtest as gtest
 from tests.reports import test_libtest as rust
+from tests.reports import test_meson as meson
+from tests.reports import test_nextest as next_test
 from tests.reports.samples import failures_of
 
 EVENTS = "\n".join(
@@ -50,6 +54,8 @@ SAMPLES: dict[ModuleType, str] = {
     boost_text: cpp.BOOST,
     boost_xml: cpp.BOOST_XML,
     sonar: cpp.SONAR,
+    nextest: next_test.OLD + next_test.NEW,
+    meson_text: meson.OUTPUT,
 }
 BROAD = settings(max_examples=60, deadline=2_000, suppress_health_check=[HealthCheck.too_slow])
 
