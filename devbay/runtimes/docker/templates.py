@@ -174,11 +174,11 @@ def source_folder(spec: ServiceSpec, image: ImageInfo) -> str | None:
 
 
 def portable_env(spec: ServiceSpec) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The service's environment without what differs from bay to bay, and the names that were left out.
+    """The service's environment without what differs between bays and runs, and the names that were left out.
 
-    An install runs once for all bays, so it must not see a bay's name, host, id or folder.
+    An install runs once for all bays, so it must not see a bay's name, host, id or folder, nor a run's folder.
     """
-    marks = [site_label(spec.bay.name, spec.bay.project), spec.bay.id]
+    marks = [site_label(spec.bay.name, spec.bay.project), spec.bay.id, spec.env.get("DEVBAY_RUN_DIR", "")]
     if spec.worktree is not None:
         marks.append(str(spec.worktree))
     own = ("DEVBAY_", "GIT_CONFIG_")

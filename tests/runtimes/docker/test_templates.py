@@ -124,6 +124,11 @@ def test_an_install_does_not_see_what_differs_between_bays():
     assert dropped == ("PUBLIC_URL", "CACHE")
 
 
+def test_an_install_does_not_see_the_folder_of_a_run_which_differs_each_time():
+    env = {"DEVBAY_RUN_DIR": "/home/runs/r1/out", "PYTEST_ADDOPTS": "--junitxml=/home/runs/r1/out/unit.xml"}
+    assert portable_env(spec(env=env)) == ({}, ("PYTEST_ADDOPTS",))
+
+
 def test_inputs_come_from_behind_a_mount_where_the_command_runs_in_one():
     worktree = "/repo/.devbay/bays/one"
     wanted = spec(workdir="/app/src", mounts=(BindMount(f"{worktree}/web", "/app"), BindMount("/etc", "/")))
