@@ -16,6 +16,9 @@ for part in "$@"; do printf '%s\\n' "$part"; done
 printf 'on stderr\\303\\251\\n' >&2
 exit 7
 """
+TALKS = """#!/bin/sh
+for n in $(seq 500); do echo "out $n"; echo "err $n" >&2; done
+"""
 WAITS = """#!/bin/sh
 echo $$
 exec sleep 60
@@ -75,6 +78,10 @@ def test_the_client_gets_every_option_and_its_output_and_exit_code_come_back(sta
         assert found[found.index(option[1]) - 1 :][:2] == option
     assert found[-2:] == ["/w w", "on stderré"]
     assert process.wait() == 7
+
+
+def test_what_the_client_prints_comes_in_its_order_whichever_stream_it_uses(start):
+    assert lines(start(TALKS)) == [f"{stream} {n}" for n in range(1, 501) for stream in ("out", "err")]
 
 
 def test_build_arguments_by_name_come_without_a_value(start):

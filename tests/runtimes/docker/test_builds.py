@@ -1,9 +1,13 @@
+import dataclasses
+import time
 from pathlib import Path
 
 import pytest
 
 from devbay.errors import WORK_FAILED
+from devbay.jobs import Job
 from devbay.runtimes.base import BayRef, BuildSpec, ServiceSpec
+from devbay.runtimes.docker import builds
 from devbay.runtimes.docker.buildcontext import BuildContext
 from devbay.runtimes.docker.builds import (
     BuildProgress,
@@ -111,6 +115,26 @@ def test_the_callers_environment_cannot_choose_another_engine_or_builder():
         {"PATH": "/bin", "DOCKER_HOST": "x", "DOCKER_CONTEXT": "y", "BUILDX_BUILDER": "z"}, Outbound()
     )
     assert env == {"PATH": "/bin", "BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
+
+
+def test_a_cancelled_client_that_does_not_end_is_killed(tmp_path, monkeypatch):
+    monkeypatch.setattr(builds, "_END_TIMEOUT_S", 0.3)
+    client = tmp_path / "docker"
+    client.write_text("#!/bin/sh\ntrap '' TERM\necho $$\nwhile :; do sleep 0.1; done\n")
+    client.chmod(0o700)
+    said = []
+    job = Job()
+
+    def keep(line):
+        said.append(line)
+        job.cancel()
+
+    asked = dataclasses.replace(request(), docker=str(client))
+    assert builds._run(asked, {"PATH": "/usr/bin:/bin"}, job, keep) != 0
+    deadline = time.monotonic() + 5
+    while Path(f"/proc/{said[0]}").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not Path(f"/proc/{said[0]}").exists()
 
 
 def test_a_failing_step_is_named_with_its_line_and_its_own_output():
