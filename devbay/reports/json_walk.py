@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 MAX_VALUE = 8 * 1024 * 1024
 """Characters of one decoded value; a longer one is passed over."""
+MAX_SCALAR = 10_000
 
 Path = tuple[str | int, ...]
 END: Path = ("\0end",)
@@ -21,7 +22,7 @@ _START = re.compile(r"^[ \t\ufeff]*(?=\[\s*(?:\{|\])|\[\s*$|\{\s*(?:\"|\}|$))", 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _MARK = re.compile(r'["{}\[\]]')
 _REST = re.compile(r'(?:[^"\\]++|\\.)*+"', re.DOTALL)
-_SCALAR = re.compile(r"[-+.\w]*")
+_SCALAR = re.compile(r"[-+.\w]+")
 
 
 class _Broken(Exception):
@@ -139,6 +140,8 @@ class Walk:
 
     def _raw(self) -> str | None:
         """The text of the value that starts here; None if it is too long to keep."""
+        if self._text[self._at] not in '"{[':
+            return self._scalar()
         parts: list[str] = []
         size = depth = 0
         quoted = False
@@ -153,19 +156,22 @@ class Walk:
             if done:
                 return "".join(parts) if size <= MAX_VALUE else None
             if not self._more():
-                if depth == 0 and not quoted and parts:
-                    return "".join(parts)
                 raise _Broken
+
+    def _scalar(self) -> str:
+        """The text of a number or a name; JSON has none of more than a few hundred characters."""
+        while True:
+            match = _SCALAR.match(self._text, self._at)
+            if match is None or len(match[0]) > MAX_SCALAR:
+                raise _Broken
+            if match.end() < len(self._text) or not self._more():
+                break
+        self._at += len(match[0])
+        return match[0]
 
     def _scan(self, depth: int, quoted: bool) -> tuple[bool, int, bool]:
         """Go to the value's end or the text's: whether it is the value's, depth, whether in a string."""
         text = self._text
-        if depth == 0 and not quoted and text[self._at : self._at + 1] not in ('"', "{", "["):
-            end = _SCALAR.match(text, self._at).end()  # type: ignore[union-attr]  # matches always
-            if end == self._at and end < len(text):
-                raise _Broken
-            self._at = end
-            return end < len(text), 0, False
         while True:
             if quoted:
                 end = _REST.match(text, self._at)

@@ -469,3 +469,17 @@ def test_what_runs_several_tasks_puts_in_front_of_lines_is_taken_off() -> None:
     for prefix in ("web:lint: ", "lint-1  | ", "packages/a lint: ", "2026-01-01T10:00:00.123Z "):
         text = f"{prefix}/r/a.js\n{prefix}  1:7  error  'u' is unused  no-unused-vars\n{prefix}\n"
         assert listed(text) == [("/r/a.js", 1, "error", "no-unused-vars", "'u' is unused")]
+
+
+def test_an_empty_line_ends_a_wrapped_message() -> None:
+    text = "b.py:5: error: Cannot read\n\nsee the manual [manual]\n"
+    assert listed(text) == [("b.py", 5, "error", "error", "Cannot read")]
+
+
+def test_pyrights_explanation_is_part_of_the_message_and_ends_with_the_rule() -> None:
+    text = '  /r/b.py:5:12 - error: Type "x" is not assignable\n    "None" is not "int" (reportReturnType)\n'
+    (found,) = read(text).failures
+    assert (found.name, found.message) == (
+        "reportReturnType",
+        'Type "x" is not assignable\n    "None" is not "int"',
+    )

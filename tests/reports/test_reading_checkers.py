@@ -70,3 +70,15 @@ def test_warnings_pass_with_the_checkers_exit_code_and_errors_do_not() -> None:
 def test_a_clean_checker_that_exits_otherwise_is_not_believed() -> None:
     assert judged("All checks passed!\n", ["ruff", "check"], code=0).status == "passed"
     assert judged("All checks passed!\n", ["ruff", "check"], code=2).status == "error"
+
+
+def test_a_rules_error_before_the_tests_is_a_finding_though_the_language_is_compiled() -> None:
+    rows = "/r/a.ts\n  1:7  error  'u' is unused  no-unused-vars\n\n✖ 1 problem (1 error, 0 warnings)\n"
+    assert judged(rows, ["npm", "test"]).reason == "findings"
+
+
+def test_a_run_that_was_cut_off_stays_one_whatever_was_printed_like_a_finding() -> None:
+    started = '{"Action":"run","Package":"p","Test":"TestA"}\n'
+    crashed = judged(started + _COMPILE, ["go", "test", "-json", "./..."])
+    assert (crashed.status, crashed.reason) == ("error", "report_truncated")
+    assert all(failure.scope != "finding" for failure in crashed.failures)

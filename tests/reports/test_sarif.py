@@ -49,13 +49,13 @@ def test_a_result_without_level_has_its_rules_or_is_a_warning() -> None:
 
 def test_what_was_suppressed_passed_or_is_gone_is_no_finding() -> None:
     data = log(
-        result(suppressions=[{"kind": "inSource"}]),
-        result(kind="pass"),
-        result(baselineState="absent"),
-        result(level="none"),
+        result(ruleId="suppressed", suppressions=[{"kind": "inSource"}]),
+        result(ruleId="passed", kind="pass"),
+        result(ruleId="gone", baselineState="absent"),
+        result(ruleId="off", level="none"),
         result(suppressions=[]),
     )
-    assert len(read(data).failures) == 1
+    assert [found.name for found in read(data).failures] == ["F401"]
 
 
 def test_a_tool_that_did_not_run_to_its_end_is_told() -> None:
