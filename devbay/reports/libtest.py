@@ -37,7 +37,7 @@ MAX_KEPT = 32 * 1024 * 1024
 _RUNNING = re.compile(r"^running (?P<count>\d+) tests?$")
 _TEST = re.compile(r"^test (?P<name>\S.*?)(?: - should panic)? \.\.\. (?P<rest>.*)$")
 _WORD = re.compile(
-    r"^(?:.*?)(?P<word>ok|FAILED|failed|ignored|bench:)(?:, .*|\s+[\d,]+ ns/iter.*)?"
+    r"^(?:.*?)(?P<word>ok|FAILED|ignored|bench:)(?:, .*|\s+[\d,]+ ns/iter.*)?"
     r"(?: <(?P<seconds>[\d.]+)s>)?$"
 )
 _QUIET = re.compile(r"^(?P<name>\S.*?)(?: - should panic)? --- FAILED$")
@@ -225,6 +225,8 @@ class _Reader:
             self.binary.running[name] = None
             if PANIC.match(rest):
                 self._start_panic(rest)
+            elif rest.startswith("error: "):  # of a binary that died in the test
+                self._cargo(rest)
 
     def _outcome(self, name: str, word: re.Match[str]) -> None:
         ms = round(float(word["seconds"]) * 1000) if word["seconds"] else None

@@ -341,3 +341,8 @@ def test_a_run_that_only_failed_to_build_is_a_collection_error() -> None:
 def test_tests_beyond_what_is_kept_are_counted_still(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("devbay.reports.go_tests.MAX_OPEN", 2)
     assert numbers(plain(VERBOSE)) == (5, 1, 3, 0, 1)
+
+
+def test_located_lines_below_a_heading_are_no_errors_where_everything_was_built() -> None:
+    text = "# notes\na/a.go:3:1: see here\n\n" + PLAIN
+    assert all(each.scope == "test" for each in plain(text).failures)

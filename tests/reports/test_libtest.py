@@ -236,6 +236,28 @@ Caused by:
     assert numbers(parsed) == (1, 1, 0, 0, 0)
 
 
+def test_a_binary_that_dies_is_read_from_one_merged_stream_too() -> None:
+    text = """\
+     Running unittests src/lib.rs (target/debug/deps/bean-5)
+
+running 2 tests
+test tests::a ... ok
+test tests::b ... error: test failed, to rerun pass `-p bean --lib`
+
+Caused by:
+  process didn't exit successfully: `/t/debug/deps/bean-5` (signal: 6, SIGABRT: process abort signal)
+     Running unittests src/lib.rs (target/debug/deps/pea-5)
+
+running 1 test
+test tests::c ... ok
+
+test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+"""
+    parsed = cargo(text)
+    assert [(each.name, each.kind) for each in parsed.failures] == [("tests::b", "crash")]
+    assert numbers(parsed) == (2, 2, 0, 0, 0)
+
+
 def test_output_that_ends_in_a_binary_is_not_complete() -> None:
     parsed = cargo("\nrunning 2 tests\ntest tests::a ... ok\n")
     assert not parsed.complete

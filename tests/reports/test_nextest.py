@@ -105,3 +105,20 @@ def test_output_without_summary_is_not_complete() -> None:
     parsed = run(NEW[: NEW.index("     Summary")])
     assert not parsed.complete
     assert numbers(parsed) == (2, 1, 1, 0, 0)
+
+
+def test_what_an_earlier_try_printed_is_not_the_last_ones() -> None:
+    first = OLD.replace(
+        "        FAIL [   0.250s] barn tests::wrong", "  TRY 1 FAIL [   0.250s] barn tests::wrong", 1
+    )
+    second = """\
+  TRY 2 FAIL [   0.250s] barn tests::wrong
+--- STDERR:              barn tests::wrong ---
+thread 'tests::wrong' (7) panicked at src/lib.rs:31:9:
+other words
+------------
+"""
+    text = first.replace("     SIGABRT", second + "     SIGABRT", 1)
+    text = text.replace("        FAIL [   0.250s]", "  TRY 2 FAIL [   0.250s]")
+    found = failures_of(run(text))[0]
+    assert (found.line, found.message) == (31, "other words")
