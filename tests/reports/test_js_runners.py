@@ -230,3 +230,21 @@ def test_deno_that_does_not_compile_knows_no_counts() -> None:
     (found,) = parsed.failures
     assert (found.scope, found.kind, found.own) == ("suite", "error", ("file:///x/a_test.ts",))
     assert parsed.counts is None and parsed.complete
+
+
+def test_a_hook_of_a_node_suite_is_setup_where_its_tests_did_not_pass() -> None:
+    text = (
+        "▶ shelf\n  ✖ books (0.1ms)\n    'x'\n✖ shelf (0.3ms)\nℹ tests 1\n✖ failing tests:\n\n"
+        "test at a.mjs:3:1\n✖ shelf (0.3ms)\n  Error: fell\n      at TestHook.run (node:internal/a:1:2)\n"
+    )
+    (found,) = node_text.read(source(text)).failures
+    assert (found.scope, found.phase) == ("suite", "setup")
+
+
+def test_a_hook_of_a_bun_suite_is_named_after_it() -> None:
+    text = (
+        "error: shut\n      at <anonymous> (/x/a.test.ts:3:9)\n"
+        "(fail) storm > (unnamed) [0.05ms]\n 1 fail\nRan 1 test across 1 file.\n"
+    )
+    (found,) = bun_text.read(source(text)).failures
+    assert (found.name, found.scope, found.kind, found.phase) == ("storm", "suite", "error", "setup")

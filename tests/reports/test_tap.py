@@ -230,3 +230,28 @@ def test_yaml_is_read_though_it_is_none() -> None:
         "message": 'a\nb "c"', "raw": "it's {}", "one": "it's", "nothing": "", "fold": "x y",
         "text": "  in\ndent", "deep.er": "1", "last": "2",
     }  # fmt: skip
+
+
+def test_a_parent_that_failed_though_only_a_todo_in_it_did_is_a_record() -> None:
+    parsed = read("# Subtest: s\n    not ok 1 - t # TODO\n    1..1\nnot ok 1 - s\n1..1\n")
+    assert [f.name for f in parsed.failures] == ["s"]
+
+
+def test_what_was_cancelled_with_its_suite_is_no_record() -> None:
+    yaml = (
+        "failureType: 'cancelledByParent'\n  error: 'test did not finish before its parent and was cancelled'"
+    )
+    parsed = read(f"not ok 1 - t\n  ---\n  {yaml}\n  ...\n1..1\n")
+    assert parsed.failures == () and numbers(parsed)[2] == 1
+
+
+def test_diagnostics_after_the_stream_are_not_those_of_its_last_failure() -> None:
+    diagnostics = "#   Failed test 'a'\n#   at t/x.t line 3.\n#   Failed test 'b'\n#   at t/x.t line 7.\n"
+    for text in (f"1..2\nnot ok 1 - a\nnot ok 2 - b\n{diagnostics}", f"not ok 1 - b\n1..1\n{diagnostics}"):
+        assert failures_of(read(text))[-1].line == 7
+    assert read(f"not ok 1 - b\n1..1\n{diagnostics}").failures[0].message == "Failed test 'b'"
+
+
+def test_comments_after_the_plan_are_no_message() -> None:
+    (found,) = read("not ok 1 - b\n1..1\n# the server said bye\n").failures
+    assert found.message == "b"
