@@ -174,9 +174,9 @@ def source_folder(spec: ServiceSpec, image: ImageInfo) -> str | None:
 
 
 def portable_env(spec: ServiceSpec) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The service's environment without what differs between bays and runs, and the names that were left out.
+    """The service's environment without what differs from bay to bay or run to run, and the names left out.
 
-    An install runs once for all bays, so it must not see a bay's name, host, id or folder, nor a run's folder.
+    An install runs once for all, so it must see no bay's name, host, id or folder, and no run's folder.
     """
     marks = [site_label(spec.bay.name, spec.bay.project), spec.bay.id, spec.env.get("DEVBAY_RUN_DIR", "")]
     if spec.worktree is not None:
