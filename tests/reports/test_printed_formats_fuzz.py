@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from devbay.reports import (
     bats_text,
     ctrf,
+    dotnet_text,
+    exunit_text,
     maven_text,
     minitest_text,
     phpunit_text,
@@ -28,10 +30,14 @@ from devbay.reports.source import Source
 
 FORMATS: list[Format] = [
     unittest_text, rspec_json, rspec_text, minitest_text, testunit_text, teamcity, phpunit_text, prove_text,
-    bats_text, maven_text, trx, ctrf,
+    bats_text, maven_text, trx, ctrf, exunit_text, dotnet_text,
 ]  # fmt: skip
 BY_NAME = pytest.mark.parametrize("format", FORMATS, ids=lambda each: each.name)
 LINES = [
+    "  1) test a (A.B)", "     a_test.exs:3", "     ** (E) no", "     stacktrace:", "       a.exs:3: (test)",
+    "== Compilation error in file a.exs ==", "Finished in 0.1 seconds", "6 tests, 3 failures, 1 invalid",
+    "  Failed A.B.C [1 ms]", "  Error Message:", "  Stack Trace:", "Total tests: 3", "Test Run Failed.",
+    "Failed!  - Failed: 1, Passed: 2, Skipped: 0, Total: 3", "The active test run was aborted.",
     '<TestRun xmlns="TeamTest"><Results>', '<UnitTestResult testName="a" outcome="Failed"><Message>x',
     '{"results":{"tool":{},"tests":[{"name":"a","status":"failed","suite":[3]}', "]}}", "<InnerResults>",
     "======================================================================",
