@@ -139,10 +139,12 @@ CREATE TABLE run_tests (
   duration_ms INTEGER
 ) STRICT;
 CREATE INDEX run_tests_by_run ON run_tests (run);
-INSERT INTO run_tests SELECT runs.id, t.value ->> 'suite', t.value ->> 'name', t.value ->> 'file',
-  t.value ->> 'outcome', t.value ->> 'duration_ms' FROM runs, json_each(runs.details, '$.tests') AS t;
-UPDATE runs SET details = json_remove(details, '$.tests'), tree_commit = result ->> '$.tree.commit',
-  tree_dirty = coalesce(result ->> '$.tree.dirty', 1);
+INSERT INTO run_tests SELECT runs.id, json_extract(t.value, '$.suite'), json_extract(t.value, '$.name'),
+  json_extract(t.value, '$.file'), json_extract(t.value, '$.outcome'), json_extract(t.value, '$.duration_ms')
+  FROM runs, json_each(runs.details, '$.tests') AS t;
+UPDATE runs SET details = json_remove(details, '$.tests'),
+  tree_commit = json_extract(result, '$.tree.commit'),
+  tree_dirty = coalesce(json_extract(result, '$.tree.dirty'), 1);
 """,
 }
 

@@ -167,7 +167,7 @@ class Store:
         with self.database.write() as cursor:
             cursor.execute(
                 "DELETE FROM run_tests WHERE run IN (SELECT id FROM (SELECT id, row_number() OVER"
-                " (PARTITION BY task ORDER BY created_at DESC, id DESC) AS age FROM runs WHERE bay = ?)"
+                " (PARTITION BY task ORDER BY rowid DESC) AS age FROM runs WHERE bay = ?)"
                 " WHERE age > 1)",
                 (bay_id,),
             )
@@ -252,20 +252,20 @@ class Store:
         rows = self.database.rows(
             "SELECT * FROM runs WHERE task = ? AND id != ? AND (? IS NULL OR bay = ?) AND (? IS NULL OR"
             " (tree_commit = ? AND tree_dirty = 0)) AND status IN ('passed', 'failed', 'error', 'timeout')"
-            " AND result ->> 'exit_code' IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT 1",
+            " AND json_extract(result, '$.exit_code') IS NOT NULL ORDER BY rowid DESC LIMIT 1",
             task, before, bay_id, bay_id, commit, commit,
         )  # fmt: skip
         return RunRecord(**_load(rows[0])) if rows else None
 
     def add_run_tests(self, run: RunRecord, tests: Iterable[RunTestRecord], *, keep: int) -> None:
-        """Write a run's tests; of the runs of the same task in the same bay only the last `keep` keep theirs."""
+        """Write a run's tests; of this task's runs in this bay only the last `keep` keep theirs."""
         with self.database.write() as cursor:
             cursor.executemany(
                 "INSERT INTO run_tests VALUES (?, ?, ?, ?, ?, ?)", map(dataclasses.astuple, tests)
             )
             cursor.execute(
                 "DELETE FROM run_tests WHERE run IN (SELECT id FROM runs WHERE bay = ? AND task = ?"
-                " ORDER BY created_at DESC, id DESC LIMIT -1 OFFSET ?)",
+                " ORDER BY rowid DESC LIMIT -1 OFFSET ?)",
                 (run.bay, run.task, keep),
             )
 
@@ -275,7 +275,7 @@ class Store:
         return [RunTestRecord(**dict(row)) for row in rows]
 
     def passed_on(self, commit: str, task: str) -> set[tuple[str | None, str | None, str]]:
-        """(file, suite, name) of tests that passed in some run of a task on a commit without local changes."""
+        """(file, suite, name) of tests that passed in a run of a task on a commit without local changes."""
         rows = self.database.rows(
             "SELECT DISTINCT file, suite, name FROM run_tests JOIN runs ON runs.id = run_tests.run"
             " WHERE tree_commit = ? AND tree_dirty = 0 AND task = ? AND outcome = 'passed'",
