@@ -193,6 +193,9 @@ class Runtime(Protocol):
     def ensure_image(self, spec: ServiceSpec, job: Job) -> str:
         """Pull or build what `spec` runs on; returns the image's id."""
 
+    def image_env(self, image: str) -> Mapping[str, str]:
+        """The variables that an image sets (an id from `ensure_image` or `ensure_installed`)."""
+
     def ensure_installed(self, spec: ServiceSpec, image: str, job: Job) -> str:
         """Run `spec.install` once per content of its inputs; returns the image to start from."""
 

@@ -163,6 +163,9 @@ class DockerRuntime:
             image = ensure_pulled(self.engine, spec.image, spec.platform, self._host.env, job)
         return self._assembler.know(image)
 
+    def image_env(self, image: str) -> Mapping[str, str]:
+        return self._assembler.image(image).env
+
     def ensure_installed(self, spec: ServiceSpec, image: str, job: Job) -> str:
         info = self._assembler.image(image)
         template = self._installer.ensure(spec, info, self._assembler.identity(spec, info), job)
