@@ -291,18 +291,25 @@ class Service(Container):
         return {**({"port": self.port} if self.port is not None else {}), **self.ports}
 
 
-ReportFormat = Literal["junit"]
-_LATER_FORMAT = "devbay reads JUnit XML, and recognises the runner's output with `report: auto`"
+ReportFormat = Literal[
+    "ava", "bats", "boost", "boost-xml", "bun", "catch2", "catch2-json", "catch2-xml", "check",
+    "checkstyle", "cmocka", "ctest", "ctrf", "deno", "doctest", "dotnet", "exunit", "gojson", "gotest",
+    "gtest", "gtest-json", "jest", "jest-json", "junit", "libtest", "lint-json", "lint-text", "maven",
+    "meson", "minitest", "mocha", "mocha-json", "nextest", "node-test", "phpunit", "playwright",
+    "playwright-json", "prove", "pytest", "rspec", "rspec-json", "sarif", "sonar", "tap", "teamcity",
+    "test-unit", "trx", "unittest", "vitest",
+]  # fmt: skip
+"""The formats of `devbay.reports.registry`; a test holds the two together."""
 
 
 class Report(Part):
-    """Where a task's results are. `path` is relative to the repository, or starts with `${run.dir}/`."""
+    """Where a task's results are. `path` is relative to the repository, or starts with `${run.dir}/`.
 
-    format: Annotated[
-        ReportFormat,
-        NotYet(("json", "go-json", "tap"), _LATER_FORMAT),
-    ] = Field(description="Format of the report")
-    path: ReportPath = Field(description="File that the command writes")
+    It may be a pattern (`build/**/TEST-*.xml`) or a folder: all reports that a run wrote are read as one.
+    """
+
+    format: ReportFormat = Field(description="Format of the report")
+    path: ReportPath = Field(description="File that the command writes; a pattern or a folder for several")
 
 
 def _report(value: Any) -> Report | Literal["auto"]:
@@ -326,7 +333,7 @@ class Task(Container):
             Report | Literal["auto"], PlainValidator(_report, json_schema_input_type=Report | Literal["auto"])
         ]
         | None
-    ) = Field(None, description="Where the results are; `auto` recognises the runner")
+    ) = Field(None, description="Where the results are; by default, as with `auto`, the runner is recognised")
     timeout_s: SomeSeconds = Field(600.0, alias="timeout", description="Time limit of the command (10m)")
 
     CONDITIONS: ClassVar = (

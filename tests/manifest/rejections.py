@@ -435,12 +435,6 @@ TASKS = [
         "report/format",
         "value",
     ),
-    task(
-        "report format tap",
-        "run: [x]\nneeds: []\nreport: {format: tap, path: a} #!",
-        "report/format",
-        "not-yet",
-    ),
     task("report path missing", "run: [x]\nneeds: []\nreport: {format: junit} #!", "report/path", "missing"),
     task("report a word", "run: [x]\nneeds: []\nreport: junit #!", "report", "report"),
     task(
