@@ -29,7 +29,7 @@ class Answer(BaseModel):
 
     def as_json(self) -> dict[str, Any]:
         """The structured result as JSON data (no unset defaults)."""
-        return self.model_dump(mode="json", exclude_unset=True)
+        return self.model_dump(mode="json", exclude_unset=True, by_alias=True)
 
 
 class Failure(Answer):
@@ -37,6 +37,7 @@ class Failure(Answer):
 
     file: relative to the repository root, and only if it exists there. line: 1-based.
     message: at most 600 characters. frames: `file:line` of the user's own code, deepest first.
+    flaky: the same test passed in another run on this commit without local changes.
     """
 
     suite: str | None = None
@@ -51,6 +52,7 @@ class Failure(Answer):
     actual: str | None = None
     frames: list[str] = Field(default_factory=list)
     output: str | None = None
+    flaky: bool = False
 
 
 class Counts(Answer):
@@ -64,10 +66,14 @@ class Counts(Answer):
 
 
 class ReportSource(Answer):
-    """Which format was read, and from where: a path, `stdout` or `output`."""
+    """Which format was read, and from where: a path, `stdout` or `output`.
+
+    asked: what was asked of the runner, where a report was.
+    """
 
     format: str
     source: str
+    asked: str | None = None
 
 
 class Tree(Answer):
@@ -75,6 +81,22 @@ class Tree(Answer):
 
     commit: str
     dirty: bool
+
+
+class Comparison(Answer):
+    """The failures of a run against those of another run, by the names of tests.
+
+    with: which run. new: they fail here only. fixed: they fail there and pass here. shared: they fail in
+    both. more_...: how many names are left out.
+    """
+
+    with_: str = Field(alias="with")
+    new: list[str] = Field(default_factory=list)
+    fixed: list[str] = Field(default_factory=list)
+    shared: list[str] = Field(default_factory=list)
+    more_new: int = 0
+    more_fixed: int = 0
+    more_shared: int = 0
 
 
 class RunResult(Answer):
@@ -96,6 +118,7 @@ class RunResult(Answer):
     counts: Counts | None = None
     failures: list[Failure] = Field(default_factory=list)
     more_failures: int = 0
+    comparison: Comparison | None = None
     pending_approvals: list[str] = Field(default_factory=list)
     output: str | None = None
     log: str | None = None

@@ -86,6 +86,8 @@ def run(result: dict[str, Any]) -> str:
         parts += _failure(failure)
     if result.get("more_failures"):
         parts.append(f"... and {result['more_failures']} more failures")
+    if result.get("comparison"):
+        parts += _comparison(result["comparison"])
     if result.get("output"):
         parts += ["output:", *(f"  {line}" for line in result["output"].splitlines())]
     parts += [f"approval needed: {text}" for text in result.get("pending_approvals", [])]
@@ -113,11 +115,23 @@ def _verdict(result: dict[str, Any]) -> str:
     return " ".join(words)
 
 
+def _comparison(found: dict[str, Any]) -> list[str]:
+    """What is new, fixed and shared, and the names of the first two."""
+    totals = {
+        kind: len(found.get(kind, [])) + found.get(f"more_{kind}", 0) for kind in ("new", "fixed", "shared")
+    }
+    lines = [f"compared with {found['with']}: {', '.join(f'{n} {kind}' for kind, n in totals.items())}"]
+    for kind, colour in (("new", "red"), ("fixed", "green")):
+        lines += [f"  {paint(kind, colour)} {name}" for name in found.get(kind, [])]
+    return lines
+
+
 def _failure(failure: dict[str, Any]) -> list[str]:
     where = failure.get("file") or failure.get("suite") or ""
     if failure.get("file") and failure.get("line"):
         where += f":{failure['line']}"
     phase = f" [{failure['phase']}]" if failure.get("phase") else ""
+    phase += " [flaky]" if failure.get("flaky") else ""
     message = (failure.get("message") or "").splitlines() or [""]
     text = [f"{paint(where or '-', 'bold')}: {failure['name']}{phase}: {message[0]}"]
     text += [f"    {line}" for line in message[1:12]]

@@ -20,7 +20,10 @@ def command(
         bool, typer.Option("--only-failed", help="Only what failed in the last run of the task.")
     ] = False,
     compare_to: Annotated[
-        str | None, typer.Option("--compare-to", metavar="X", help="A run or branch to compare with.")
+        str | None,
+        typer.Option(
+            "--compare-to", metavar="X", help="Compare with the last run in a bay, a run's id, or `base`."
+        ),
     ] = None,
     timeout: Annotated[float | None, typer.Option("--timeout", metavar="S", help="Seconds.")] = None,
     junit: Annotated[

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from devbay.answers import Counts, Failure, RunResult
+from devbay.answers import Comparison, Counts, Failure, RunResult
 from devbay.reports.plain import plain, shorten, tail
 
 MAX_MESSAGE = 600
@@ -121,6 +121,8 @@ def dense_text(result: RunResult) -> str:
     lines += [failure_line(failure) for failure in result.failures]
     if result.more_failures:
         lines.append(f"... and {result.more_failures} more")
+    if result.comparison:
+        lines += comparison_lines(result.comparison)
     if result.output and not result.failures:
         lines.append(result.output)
     if result.next:
@@ -140,6 +142,18 @@ def verdict_line(result: RunResult) -> str:
         facts.append(result.detail)
     text = head + (": " + "; ".join(facts) if facts else "")
     return text + (f" in {result.duration_ms / 1000:.1f} s" if result.duration_ms is not None else "")
+
+
+def comparison_lines(found: Comparison) -> list[str]:
+    """`compared with main (r1): 1 new, 0 fixed, 2 shared`, and the names of those that are new or fixed."""
+    new, fixed, shared = (
+        len(names) + more
+        for names, more in (
+            (found.new, found.more_new), (found.fixed, found.more_fixed), (found.shared, found.more_shared),
+        )
+    )  # fmt: skip
+    lines = [f"compared with {found.with_}: {new} new, {fixed} fixed, {shared} shared"]
+    return lines + [f"new: {name}" for name in found.new] + [f"fixed: {name}" for name in found.fixed]
 
 
 def _counted(counts: Counts) -> str:
@@ -162,6 +176,7 @@ def failure_line(failure: Failure) -> str:
     message = " ".join(failure.message.split())
     name = failure.name if failure.scope in ("test", "finding") else f"[{failure.scope}] {failure.name}"
     phase = f" ({failure.phase})" if failure.phase else ""
+    phase += " [flaky: it passed on this commit]" if failure.flaky else ""
     return ": ".join(part for part in (place, name + phase, shorten(message, 300)) if part)
 
 

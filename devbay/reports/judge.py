@@ -24,20 +24,32 @@ class DeclaredReport(Protocol):
 
 
 @dataclass(frozen=True)
+class NamedReport:
+    """A report by format and path, as a manifest would declare it."""
+
+    format: str
+    path: str
+
+
+@dataclass(frozen=True)
 class RunReport:
     """The report of one run.
 
-    declared: what the manifest names, or None. auto: the manifest says `report: auto`. path: where the report
-    is on this machine, below the trusted folder `beneath`; no link on the way is followed. fresh: False if
-    what is there was there before the run. started_at: seconds since the epoch.
+    declared: what the manifest names or was asked of the runner, or None. auto: the manifest says
+    `report: auto`. path: where the report is on this machine, below the trusted folder `beneath`; no link
+    on the way is followed. files: the files of a pattern or a folder, in place of `path`. fresh: False if
+    what is there was there before the run. asked: what was asked of the runner, in words. due: False if the
+    runner may do without that report.
     """
 
     declared: DeclaredReport | None = None
     path: Path | None = None
     beneath: Path | None = None
     fresh: bool = True
-    started_at: float = 0.0
     auto: bool = False
+    files: tuple[Path, ...] = ()
+    asked: str = ""
+    due: bool = True
 
 
 @dataclass(frozen=True)
@@ -64,19 +76,33 @@ def judge(
     folders of the worktree are mounted. Nothing about a report raises.
     """
     declared = report.declared
-    reports = []
-    if declared is not None and report.path is not None:
-        reports = [Source(declared.path, path=report.path, beneath=report.beneath)]
+    reports = _sources(report)
     output = [Source("output", path=log)] if log.is_file() else []
     concluded = conclude(
         ending,
         reports=reports,
         output=output,
         mapper=PathMapper.of_run(root, cwd, mounts),
-        declared=declared is not None or report.auto,
+        declared=report.auto or (declared is not None and report.due),
         format=declared.format if declared is not None else "auto",
         argv=argv,
         fresh=report.fresh,
     )
     tests = concluded.reading.tests if concluded.reading is not None else ()
-    return Judged(concluded.verdict.parts(), tests)
+    fields = concluded.verdict.parts()
+    if report.asked and "report" in fields:
+        fields["report"] = fields["report"].model_copy(update={"asked": report.asked})
+    return Judged(fields, tests)
+
+
+def _sources(report: RunReport) -> list[Source]:
+    declared, beneath = report.declared, report.beneath
+    if declared is None:
+        return []
+    if len(report.files) == 1 or not report.files:
+        path = report.files[0] if report.files else report.path
+        return [Source(declared.path, path=path, beneath=beneath)] if path is not None else []
+    return [
+        Source(str(path.relative_to(beneath)) if beneath else str(path), path=path, beneath=beneath)
+        for path in report.files
+    ]

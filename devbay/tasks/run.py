@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,30 +14,34 @@ from devbay.answers import Failure, RunResult, Tree
 from devbay.bays.boot import Boot
 from devbay.bays.execute import Outcome
 from devbay.bays.parts import Bay
-from devbay.bays.specs import task_spec
+from devbay.bays.specs import service_spec, task_spec
 from devbay.errors import Cancelled, DevbayError
 from devbay.jobs import Job
 from devbay.manifest import Report, Task
 from devbay.reports import Judged, RunReport, judge
+from devbay.reports.judge import NamedReport
 from devbay.reports.records import TestCase
 from devbay.runtimes.base import Exit, ServiceSpec
-from devbay.tasks.artifacts import ReportPlace, digests, ensure_parent, report_place
+from devbay.tasks.artifacts import Mark, ReportPlace, digests, ensure_parent, report_place
+from devbay.tasks.asking import Asked, asked, put_files, reader, start_folder
 from devbay.tasks.log import RunLog
 from devbay.worktrees import untracked_files, worktree_state
 
 LOG_NAME = "output.log"
 RUN_DIR_NAME = "out"
 OUTDATED = "volume_in_use"
+Marks = dict[Path, Mark]
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What is to be run. timeout_s: None takes the task's own limit."""
+    """What is to be run. timeout_s: None takes the task's own limit. only: run these tests (not all)."""
 
     id: str
     task: str
     args: tuple[str, ...] = ()
     timeout_s: float | None = None
+    only: tuple[Failure, ...] = ()
 
 
 @dataclass
@@ -84,6 +89,24 @@ def make_folders(folder: Path) -> None:
     run_dir.chmod(0o777)
 
 
+def check_selection(bay: Bay, task_name: str, args: Sequence[str], only: Sequence[Failure]) -> None:
+    """Raise `no_selector` before anything starts, if these tests cannot be handed to the task's command."""
+    task = bay.manifest.tasks[task_name]
+    host = bay.manifest.task_service(task_name)
+    service = bay.manifest.services[host] if host else None
+    workdir = task.workdir or (service.workdir if service else None)
+    worktree = Path(bay.record.worktree)
+    asked(
+        (*task.run, *args),
+        env={**(service.env if service else {}), **task.env},
+        folder=start_folder(workdir, worktree) if (workdir or "").startswith("/") else (workdir or ""),
+        run_dir=str(worktree),
+        read=reader(worktree),
+        report=False,
+        only=only,
+    )
+
+
 def pending_for(bay: Bay, task_name: str) -> list[str]:
     """Approvals without which the task may not run: its own, its services', the whole bay's."""
     manifest = bay.manifest
@@ -129,15 +152,20 @@ def perform(run: Run, job: Job) -> RunResult:
     bay, request = run.bay, run.request
     task = bay.manifest.tasks[request.task]
     place = _place(task, run)
+    places = [place] if place is not None else []
     if place is not None and place.in_worktree:
         ensure_parent(place)
-    before_report = place.mark() if place is not None else None
+    preparation = Asked(())
+    before: Marks = {}
     clock = time.monotonic()
     log = RunLog(run.log_path, bay.parts.scrub.stream(bay.record.id))
     try:
         with ThreadPoolExecutor(max_workers=1) as pool:
             looking = pool.submit(_tree_before, run)
             spec, image = _prepare(run, job)
+            preparation, spec = _asked(run, task, spec, bay.runtime.image_env(image))
+            places += preparation.places(Path(bay.record.worktree), run.run_dir)
+            before = _marks(places)
             untracked_before = looking.result()
         timeout = request.timeout_s or task.timeout_s
         job.progress(f"running {request.task}")
@@ -164,7 +192,8 @@ def perform(run: Run, job: Job) -> RunResult:
         log.close()
     duration = _ms(clock)
     job = Job()  # reading the results is not cancelled: what was printed is still wanted
-    judged = _judge(run, task, spec, place, place is None or place.mark() != before_report, ended)
+    report = _report(task, places, before, preparation)
+    judged = _judge(run, spec, report, ended)
     _remember_files(run, untracked_before)
     run.tests = judged.tests
     # the log was scrubbed as it came; what a report file says was not
@@ -172,18 +201,54 @@ def perform(run: Run, job: Job) -> RunResult:
     return run.base(exit_code=ended.code, duration_ms=duration, **said)
 
 
-def _judge(
-    run: Run, task: Task, spec: ServiceSpec, place: ReportPlace | None, fresh: bool, ended: Exit
-) -> Judged:
+def _asked(
+    run: Run, task: Task, spec: ServiceSpec, image_env: Mapping[str, str]
+) -> tuple[Asked, ServiceSpec]:
+    """What is asked of the task's runner, and the container's spec with it."""
+    worktree = Path(run.bay.record.worktree)
+    preparation = asked(
+        spec.command or (),
+        env={**image_env, **spec.env},
+        folder=start_folder(spec.workdir, worktree),
+        run_dir=str(run.run_dir),
+        read=reader(worktree),
+        report=not isinstance(task.report, Report),
+        only=run.request.only,
+    )
+    put_files(preparation.files, run.run_dir)
+    return preparation, dataclasses.replace(
+        spec, command=preparation.argv, env={**spec.env, **preparation.env}
+    )
+
+
+def _marks(places: Sequence[ReportPlace]) -> Marks:
+    return {path: mark for place in places for path, mark in place.marks().items()}
+
+
+def _report(task: Task, places: Sequence[ReportPlace], before: Marks, preparation: Asked) -> RunReport:
+    """The reports that the run wrote; what it left as it was is stale, and no report unless one is due."""
+    after = _marks(places)
+    fresh = tuple(path for path, mark in after.items() if before.get(path) != mark)
+    ask = preparation.ask
+    due = ask is None or ask.due
+    if not places or not (fresh or due):
+        return RunReport(auto=task.report == "auto")
+    place = places[0]
+    return RunReport(
+        declared=NamedReport(place.format, place.label),
+        path=place.path,
+        beneath=place.base,
+        fresh=bool(fresh) or not after,
+        auto=task.report == "auto",
+        files=fresh or tuple(after),
+        asked=ask.said if ask is not None else "",
+        due=due,
+    )
+
+
+def _judge(run: Run, spec: ServiceSpec, report: RunReport, ended: Exit) -> Judged:
     """Read the report and the output, and judge the run by both."""
     worktree = Path(run.bay.record.worktree)
-    report = RunReport(
-        declared=task.report if isinstance(task.report, Report) else None,
-        path=place.path if place else None,
-        beneath=place.base if place else None,
-        fresh=fresh,
-        auto=task.report == "auto",
-    )
     mounts = {m.target: Path(m.source) for m in spec.mounts if Path(m.source).is_relative_to(worktree)}
     return judge(
         ended, report, log=run.log_path, argv=spec.command or (), root=worktree,
@@ -200,13 +265,15 @@ def _place(task: Task, run: Run) -> ReportPlace | None:
 def _prepare(run: Run, job: Job) -> tuple[ServiceSpec, str]:
     """Image, dependencies, volumes and network of the task's container."""
     bay = run.bay
-    spec = task_spec(
-        bay.manifest, run.request.task, run.request.args, bay.surroundings(), run_dir=run.run_dir
-    )
-    image = bay.runtime.ensure_image(spec, job)
-    if spec.install:
-        image = bay.runtime.ensure_installed(spec, image, job)
-    bay.runtime.ensure_volumes(spec, image, job)
+    around = bay.surroundings()
+    spec = task_spec(bay.manifest, run.request.task, run.request.args, around, run_dir=run.run_dir)
+    host = bay.manifest.task_service(run.request.task)
+    # what is installed is the service's, whatever the task's own environment adds
+    made_by = service_spec(bay.manifest, host, around) if host else spec
+    image = bay.runtime.ensure_image(made_by, job)
+    if made_by.install:
+        image = bay.runtime.ensure_installed(made_by, image, job)
+    bay.runtime.ensure_volumes(made_by, image, job)
     Boot(bay, job).ensure_network()
     return spec, image
 

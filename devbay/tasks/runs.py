@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import os
 import secrets
@@ -21,6 +20,7 @@ from devbay.reports import present
 from devbay.reports.records import TestCase
 from devbay.runtimes.base import Runtime
 from devbay.store import BayRecord, RunRecord
+from devbay.tasks.history import Baseline, last_failures, recalled, remember, told
 from devbay.tasks.log import RunLog
 from devbay.tasks.queues import Queues
 from devbay.tasks.run import (
@@ -29,6 +29,7 @@ from devbay.tasks.run import (
     Run,
     RunRequest,
     bring_up,
+    check_selection,
     make_folders,
     pending_for,
     perform,
@@ -38,8 +39,6 @@ from devbay.works import Work
 logger = logging.getLogger(__name__)
 OpenRecord = Callable[[BayRecord], Bay]
 GOING = ("queued", "running")
-MAX_TESTS = 5000
-"""Tests kept of one run."""
 
 
 class Runs:
@@ -61,10 +60,18 @@ class Runs:
         args: tuple[str, ...],
         timeout_s: float | None,
         wait_s: float,
+        only_failed: bool = False,
+        against: Baseline | None = None,
     ) -> RunResult:
-        """Start a run and wait at most `wait_s` for its result; then answer `running` with its id."""
+        """Start a run and wait at most `wait_s` for its result; then answer `running` with its id.
+
+        only_failed: of the tests, those that failed in the task's last run here. against: the run that the
+        result is compared with (`history.baseline`).
+        """
         self._check(bay, task)
-        request = RunRequest(_new_id(), task, args, timeout_s)
+        only = tuple(last_failures(self.parts.store, bay, task)) if only_failed else ()
+        check_selection(bay, task, args, only)
+        request = RunRequest(_new_id(), task, args, timeout_s, only)
         pending = pending_for(bay, task)
         if pending:
             return RunResult(
@@ -77,7 +84,7 @@ class Runs:
         record = RunRecord(request.id, bay.record.id, task, "running", now(), str(folder))
         self.parts.store.add_run(record)
         run = Run(bay, request, folder)
-        work = Work(f"run-{request.id}", lambda job: self._body(run, job))
+        work = Work(f"run-{request.id}", lambda job: self._body(run, record, against, job))
         self._works[request.id] = work
         work.start()
         over = work.wait_or_cancel(None if wait_s == float("inf") else wait_s, caller.job)
@@ -105,8 +112,7 @@ class Runs:
         record = self.parts.store.run(run)
         if record is None or record.result is None:
             raise DevbayError("unknown_run", f"there is no finished run {run[:80]!r}", next="bay_run_result")
-        tests = [TestCase(**test) for test in record.details.get("tests", [])]
-        return RunResult.model_validate(record.result), tests
+        return RunResult.model_validate(record.result), recalled(self.parts.store, run)
 
     def cancel(self, run: str) -> bool:
         """Cancel a run that is going; False if it is not."""
@@ -128,7 +134,7 @@ class Runs:
 
     # -- one run ---------------------------------------------------------------------------------------
 
-    def _body(self, run: Run, job: Job) -> RunResult:
+    def _body(self, run: Run, record: RunRecord, against: Baseline | None, job: Job) -> RunResult:
         try:
             result = self._in_turn(run, job)
         except Cancelled:
@@ -140,9 +146,12 @@ class Runs:
             )
         except Exception as error:
             logger.exception("run %s failed inside devbay", run.request.id)
-            self._finish(run, run.base("error", detail=f"devbay failed: {type(error).__name__}: {error}"))
+            self._finish(record, run.base("error", detail=f"devbay failed: {type(error).__name__}: {error}"))
             raise
-        self._finish(run, result)
+        whole = not run.request.args and not run.request.only
+        result = told(self.parts.store, result, run.tests, against, whole=whole)
+        remember(self.parts.store, record, run.tests)
+        self._finish(record, result)
         return result
 
     def _in_turn(self, run: Run, job: Job) -> RunResult:
@@ -188,14 +197,16 @@ class Runs:
             self.parts.locks.wait_until_unused(bay_id, job)
         return None
 
-    def _finish(self, run: Run, result: RunResult) -> None:
-        tests = [dataclasses.asdict(test) for test in run.tests[:MAX_TESTS]]
+    def _finish(self, record: RunRecord, result: RunResult) -> None:
+        tree = result.tree
         self.parts.store.update_run(
-            run.request.id,
+            record.id,
             status=result.status,
             finished_at=now(),
             result=result.as_json(),
-            details={"tests": tests},
+            details={},
+            tree_commit=tree.commit if tree else None,
+            tree_dirty=tree.dirty if tree else True,
         )
 
     def _going(self, run: str) -> RunResult:

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from devbay.answers import LogsAnswer, RunResult
 from devbay.reports import dense_text
+from devbay.tasks.history import baseline
 from devbay.tools.fields import DEFAULT_WAIT_S, BayArgument, Repo, WaitS
 from devbay.tools.registry import Annotations, Arguments, Call, Tool
 
@@ -19,6 +20,11 @@ class BayRunTaskArguments(Arguments):
     args: Annotated[
         list[Annotated[str, Field(max_length=8192)]] | None,
         Field(max_length=256, description="Appended to the task's command, such as one test file"),
+    ] = None
+    only_failed: Annotated[bool, Field(description="Rerun what failed in the task's last run here")] = False
+    compare_to: Annotated[
+        str | None,
+        Field(max_length=200, description="Bay, run id or `base` (base commit): say what is new and fixed"),
     ] = None
     timeout_s: Annotated[float | None, Field(gt=0, le=86400, description="Replaces the task's limit")] = None
     wait_s: WaitS = DEFAULT_WAIT_S
@@ -49,9 +55,16 @@ def tools(core: Any) -> list[Tool[Any, Any]]:
         caller = core.caller(call)
         bay = core.bays.open(caller, given.bay, given.repo)
         core.bays.touch(bay)
+
+        def other(name: str) -> Any:
+            return core.bays.open(caller, name, given.repo)
+
+        against = None
+        if given.compare_to is not None:
+            against = baseline(core.parts.store, bay, given.task, given.compare_to, other)
         return core.runs.start(  # type: ignore[no-any-return]
             caller, bay, given.task, args=tuple(given.args or ()), timeout_s=given.timeout_s,
-            wait_s=given.wait_s,
+            wait_s=given.wait_s, only_failed=given.only_failed, against=against,
         )  # fmt: skip
 
     def run_result(call: Call, given: BayRunResultArguments) -> RunResult:
