@@ -109,6 +109,8 @@ class _Reader:
         failures += _troubles(self.troubles)
         crashed = any(found.kind == "crash" for found in failures)
         complete = self.ended or crashed or any(found.scope == "run" for found in failures)
+        if not (complete or self.tests or failures):
+            return Parsed(counts=None)  # another of its commands, or nothing of it was printed
         if not complete:
             failures.append(javascript.died("AVA", bool(self.tests)))
         outcomes = self.outcomes

@@ -69,7 +69,7 @@ class _Reader:
         self.counts: Counts | None = None
         self.outcomes: Counter[Outcome] = Counter()
         self.tests: list[TestCase] = []
-        self.none = self.ended = False
+        self.none = self.ended = self.started = False
 
     def take(self, line: str) -> None:
         if self.between is not None:
@@ -88,6 +88,8 @@ class _Reader:
             self._summary()
         elif _NONE.match(line):
             self.none = True
+        elif line.startswith("bun test v"):
+            self.started = True
         else:
             self.text.append(line)
             del self.text[:-KEPT_LINES]
@@ -138,6 +140,8 @@ class _Reader:
     def result(self) -> Parsed:
         failures, outcomes = self.failures, self.outcomes
         complete = self.ended or self.none
+        if not (complete or self.tests or self.started):
+            return Parsed(counts=None)  # another of its commands, or nothing of it was printed
         counts = self.counts or count(outcomes["passed"], outcomes["failed"], 0, outcomes["skipped"])
         if not complete:
             failures = [*failures, javascript.died("Bun", bool(self.tests))]

@@ -127,6 +127,8 @@ class _Reader:
         self._close()
         failures, outcomes = self.failures, self.outcomes
         complete = self.ended or self.none or self.compiling
+        if not (complete or self.file or self.tests or failures):
+            return Parsed(counts=None)  # another of its commands, or nothing of it was printed
         counts = self.counts
         if counts is None and self.none:
             counts = count()

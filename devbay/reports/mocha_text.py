@@ -101,6 +101,8 @@ class _Reader:
         if self.exception:
             failures.append(_not_loaded("\n".join(self.exception)))
         complete = self.ended or self.none or bool(self.exception)
+        if not (complete or self.tests):
+            return Parsed(counts=None)  # another of its commands, or nothing of it was printed
         totals, marks = self.totals, self.marks
         counts = count(totals["passing"], totals["failing"], 0, totals["pending"]) if self.ended else None
         if counts is None and self.none:

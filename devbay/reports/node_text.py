@@ -126,6 +126,8 @@ class _Reader:
     def result(self) -> Parsed:
         failures = [found for block in self.blocks if (found := self._described(block)) is not None]
         complete = "tests" in self.totals
+        if not (complete or self.tests or failures):
+            return Parsed(counts=None)
         totals = Counter(self.totals)
         counts = count(
             totals["pass"],

@@ -113,6 +113,8 @@ class _Reader:
         failures += [_loading("\n".join(lines)) for lines in self.outside]
         totals = self.totals
         complete = bool(totals) or self.none or bool(self.outside)
+        if not complete and self.planned is None and not failures:
+            return Parsed(counts=None)  # another of its commands, or nothing of it was printed
         if not complete:
             failures.append(javascript.died("Playwright", self.planned is not None))
         errors = sum(found.scope == "suite" for found in failures)

@@ -79,6 +79,7 @@ class _Reader:
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     planned: int | None = None
     ran: int = 0
+    versions: int = 0
     bail: str | None = None
     noise: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_LINES))
     died: str | None = None
@@ -99,7 +100,9 @@ class _Reader:
             self._comment(match)
         elif match := _BAIL.match(line):
             self.bail = match["reason"].strip() or "the producer bailed out"
-        elif not _VERSION.match(line):
+        elif _VERSION.match(line):
+            self.versions += 1
+        else:
             self._other(line)
 
     def _is_point(self, match: re.Match[str]) -> bool:
@@ -236,6 +239,8 @@ class _Reader:
         late = perl_blocks(self.late)
         for point in self.failed:
             found += describe(point, late)
+        if self.planned is None and not self.ran and self.bail is None and not self.versions:
+            return Parsed(counts=None)  # another of its commands, or nothing of it was printed
         complete = self.planned is not None and self.ran >= self.planned
         why = "the plan is missing" if self.planned is None else f"{self.planned} tests were planned"
         run = run_problem(self.bail, self.died, None if complete else f"{why}, {self.ran} ran")

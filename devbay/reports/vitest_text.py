@@ -143,6 +143,8 @@ class _Reader:
         if counts is None and self.none:
             counts = count()
         complete = self.ended or self.none or bool(self.notes)
+        if not (complete or self.started or self.tests or failures):
+            return Parsed(counts=None)  # another of its commands, or nothing of it was printed
         if not complete:
             failures = [*failures, javascript.died("Vitest", self.started)]
         return Parsed(

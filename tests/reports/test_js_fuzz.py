@@ -104,3 +104,11 @@ def test_hostile_output_takes_bounded_time(form: Format) -> None:
         form.sniff(data)
         form.read(Source("x", data=data))
         assert time.process_time() - start < 4, data[:40]
+
+
+@pytest.mark.parametrize(
+    "form", [form for form in FORMATS if not form.name.endswith("-json")], ids=lambda f: f.name
+)
+def test_output_of_another_command_is_no_crash(form: Format) -> None:
+    parsed = form.read(Source("x", data=b"Downloading Chromium 141.0\nDone in 3 s\n"))
+    assert (parsed.failures, parsed.stopped) == ((), None)
