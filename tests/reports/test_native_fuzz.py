@@ -15,6 +15,8 @@ from devbay.reports import (
     catch2_json,
     catch2_text,
     catch2_xml,
+    check_text,
+    cmocka_text,
     ctest_text,
     doctest_text,
     go_json,
@@ -28,6 +30,7 @@ from devbay.reports import (
 )
 from devbay.reports.records import Parsed
 from devbay.reports.source import Source
+from tests.reports import test_c_frameworks as c
 from tests.reports import test_cpp_reports as cpp
 from tests.reports import test_go as go
 from tests.reports import test_gtest as gtest
@@ -54,6 +57,8 @@ SAMPLES: dict[ModuleType, str] = {
     boost_text: cpp.BOOST,
     boost_xml: cpp.BOOST_XML,
     sonar: cpp.SONAR,
+    cmocka_text: c.CMOCKA,
+    check_text: c.CHECK,
     nextest: next_test.OLD + next_test.NEW,
     meson_text: meson.OUTPUT,
 }
