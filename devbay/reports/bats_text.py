@@ -28,7 +28,7 @@ commands = frozenset({"bats"})
 
 _FILE = re.compile(r"(?P<file>\S.*\.\w+)")
 _TEST = re.compile(
-    r" (?P<mark>[✓✗-]) (?P<name>.*?)(?: \((?P<why>skipped.*|timeout: .*)\))?(?: \[(?P<ms>\d+)(?:ms)?\])?"
+    r" (?P<mark>[✓✗-]) (?P<name>.*?)(?: \((?P<why>skipped.*|timeout: .*)\))?(?: \[(?P<ms>\d*)(?:ms)?\])?"
 )
 _SUMMARY = re.compile(
     r"(?P<ran>\d+) tests?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) skipped)?"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from devbay.answers import Counts
 from devbay.reports.compare import compared
 from devbay.reports.locate import frames_in
+from devbay.reports.paths import is_library
 from devbay.reports.records import MAX_FAILURES, Found, Outcome, Parsed, Phase, TestCase, count
 from devbay.reports.screen import Lines, dedented, screen_lines, screen_text
 from devbay.reports.source import Source
@@ -27,7 +28,8 @@ _ITEM = re.compile(r"  +(?P<number>\d+)\) (?P<title>.+)")
 _PART = re.compile(r" +\d+\.\d+\) (?P<rest>.*)")
 _SECTION = re.compile(r"(?P<title>Pending|Failures|Failed examples|Deprecation Warnings): ?.*|Finished in .*")
 _OUTSIDE = re.compile(
-    r"An error occurred (?:while loading (?P<path>.+?)|in an? [`'](?P<hook>.+?)['`] hook)\.?"
+    r"An error occurred (?:while loading (?P<path>\S+?\.\w+)|in an? [`'](?P<hook>.+?)['`] hook)\.?"
+    r"(?: - Did you mean.*)?"
 )
 _RERUN = re.compile(
     r"rspec ['\"]?(?P<path>[^\s'\"\[:]+\.\w+)['\"]?(?::(?P<line>\d+)|\[[\d:]+\]['\"]?) # (?P<title>.+)"
@@ -39,6 +41,7 @@ _DOCUMENTED = re.compile(
 )
 _MARKS = re.compile(r"[.F*]+")
 _FRAME = re.compile(r"\s*# (?P<rest>.*)")
+_SHARED = re.compile(r"\s*Shared Example Group: .* called from (?P<place>\S+:\d+).*")
 _CODE = re.compile(r"\s*Failure/Error:(?P<code>.*)")
 _RAISED = re.compile(r"(?P<type>[A-Z]\w*(?:::\w+)*):")
 _HOOK = re.compile(r"(?:prepend_|append_)?(?P<when>before|after)\b")
@@ -202,8 +205,12 @@ class _Reader:
         hook = _HOOK.match(code.strip()) or (_HOOK.match(title) if block.outside else None)
         phase: Phase | None = ("setup" if hook["when"] == "before" else "teardown") if hook else None
         if raised:
-            message = f"{raised['type']}: {message[raised.end() :].strip()}".rstrip(": ")
+            text = dedented(message[raised.end() :].split("\n"))
+            message = f"{raised['type']}: {text}".rstrip(": ")
         expected, actual = compared(message)
+        frames = frames_in(stack)
+        if block.outside and all(is_library(frame.path) for frame in frames):
+            frames = frames_in(message)  # a file with a syntax error was never on the stack
         return Found(
             title,
             kind="error" if raised or block.outside else "failure",
@@ -212,7 +219,7 @@ class _Reader:
             message=message or code.strip(),
             expected=expected,
             actual=actual,
-            frames=frames_in(stack),
+            frames=frames,
             own=(path,) if path else (),
             own_line=at,
         )
@@ -233,8 +240,11 @@ def _read_part(lines: list[str]) -> tuple[str, str, str]:
             caused = caused or frame["rest"].startswith("---")
             if not caused:
                 stack.append(frame["rest"])
+        elif shared := _SHARED.fullmatch(line):
+            stack.append(shared["place"])
         elif start := _CODE.fullmatch(line):
             code.append(start["code"])
+            message.clear()  # other files that could have been meant
             below = not start["code"].strip()
         elif below and (line.strip() or len(code) < 2):
             code.append(line)

@@ -279,7 +279,8 @@ def _phase(frames: Sequence[Frame]) -> Phase | None:
 
 
 def _parts(lines: Sequence[str]) -> tuple[list[str], list[str]]:
-    """(Traceback, what `--buffer` captured)."""
+    """(Traceback, what `--buffer` captured), without the rule that ends the last block."""
+    lines = lines[:-1] if lines and _RULE.fullmatch(lines[-1]) else lines
     start = next((at for at, line in enumerate(lines) if _CAPTURED.fullmatch(line)), len(lines))
     return list(lines[:start]), [line for line in lines[start:] if not _CAPTURED.fullmatch(line)]
 

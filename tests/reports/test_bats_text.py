@@ -40,6 +40,14 @@ def test_a_hook_around_a_file_is_a_set_up_failure_of_the_suite() -> None:
     assert (hook.scope, hook.phase, hook.kind) == ("suite", "setup", "error")
 
 
+def test_times_are_no_part_of_a_name_even_if_there_is_none() -> None:
+    parsed = parsed_of(
+        "a.bats\n ✓ weighs [10]\n ✗ setup_file failed []\n   syntax error\n2 tests, 1 failure\n"
+    )
+    assert [(test.name, test.duration_ms) for test in parsed.tests] == [("weighs", 10)]
+    assert [(f.name, f.scope) for f in parsed.failures] == [("setup_file failed", "suite")]
+
+
 def test_outcomes_are_counted() -> None:
     assert numbers(parsed_of(PRETTY)) == (4, 1, 1, 1, 1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from devbay.reports import rspec_json, rspec_text
+from devbay.reports.paths import PathMapper
 from devbay.reports.records import Parsed
 from devbay.reports.source import Source
 from tests.reports.samples import failures_of, numbers
@@ -111,6 +112,32 @@ def test_a_file_that_does_not_load_is_a_collection_error() -> None:
     (error,) = failures_of(parsed)
     assert (error.scope, error.kind, error.file, error.line) == ("suite", "error", "spec/bad_spec.rb", 4)
     assert numbers(parsed) == (1, 0, 0, 1, 0)
+
+
+def test_a_syntax_error_is_where_its_message_says() -> None:
+    parsed = parsed_of(
+        "An error occurred while loading ./spec/bad_spec.rb. - Did you mean?\n"
+        "                    rspec ./spec/ok_spec.rb\n\n"
+        "Failure/Error: __send__(method, file)\n\nSyntaxError:\n"
+        "  /src/spec/bad_spec.rb:7: syntax error, unexpected end-of-input\n  it {\n"
+        "# /usr/lib/gems/rspec-core-3.12.0/lib/rspec/core/runner.rb:102:in `setup'\n\n"
+        "0 examples, 0 failures, 1 error occurred outside of examples\n"
+    )
+    (error,) = failures_of(parsed, PathMapper.as_named(None, "/src"))
+    assert (error.file, error.line) == ("spec/bad_spec.rb", 7)
+    assert error.message.startswith("SyntaxError: /src/spec/bad_spec.rb:7: syntax error")
+
+
+def test_where_shared_examples_are_included_is_a_frame() -> None:
+    parsed = parsed_of(
+        "Failures:\n\n  1) A b\n     Failure/Error:\n       expect(x)\n         .to eq(4)\n\n"
+        "       expected: 4\n            got: 1\n"
+        '     Shared Example Group: "c" called from ./spec/a_spec.rb:9\n'
+        "     # ./spec/shared.rb:3:in `x'\n\n1 example, 1 failure\n"
+    )
+    (failure,) = failures_of(parsed)
+    assert failure.message == "expected: 4\n     got: 1"
+    assert "spec/a_spec.rb:9" in failure.frames
 
 
 def test_the_documentation_formatter_names_what_failed_before_a_crash() -> None:

@@ -102,7 +102,10 @@ def test_set_up_is_told_from_the_test() -> None:
 
 
 def test_python_before_3_11_names_the_class_alone() -> None:
-    (found,) = parsed_of(block("ERROR: test_a (pkg.mod.T)", "", "OSError: no")).failures
+    (found,) = parsed_of(
+        block("ERROR: test_a (pkg.mod.T)", '  File "a.py", line 1\n', "OSError: no")
+    ).failures
+    assert found.message == "OSError: no"
     assert (found.name, found.suite) == ("test_a", "pkg.mod.T")
 
 
