@@ -7,6 +7,7 @@ so an entry at a mount point acts on what is mounted there (seen with engine 26.
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import json
 import posixpath
@@ -112,15 +113,17 @@ def owner(engine: Engine, container: str, path: str) -> tuple[int, int, int] | N
 def check_visible(engine: Engine, container: str, folder: Path) -> None:
     """Prove that the container, which mounts `folder` at its own path, sees it as it is here (decision 28).
 
-    A file of a random name is made in `folder`, looked for through the engine, and removed; the container
-    need not run (about 5 ms). Raises `path_not_shared` with the folder to share.
+    A folder of a random name is made in `folder`, looked for through the engine, and removed; the container
+    need not run (about 5 ms). An empty folder, since git does not see one that a killed process leaves.
+    Raises `path_not_shared` with the folder to share.
     """
     nonce = folder / f".devbay-nonce-{secrets.token_hex(8)}"
     try:
-        nonce.touch(exist_ok=False)
+        nonce.mkdir()
         seen = stat(engine, container, str(nonce)) is not None
     finally:
-        nonce.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            nonce.rmdir()
     if not seen:
         engine.call("GET", f"/containers/{container}/json")  # `not_found` if it is the container that is gone
         raise DevbayError(

@@ -45,3 +45,18 @@ def test_a_folder_that_the_engine_does_not_see_is_refused_and_nothing_is_left_in
     assert str(tmp_path) in raised.value.next
     assert list(tmp_path.iterdir()) == []
     assert fake.asked[-2][1]["path"].startswith(f"{tmp_path}/.devbay-nonce-")
+
+
+def test_what_is_made_to_be_seen_is_an_empty_folder_which_git_does_not_see(
+    fake: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[bool] = []
+
+    def seen(_engine: object, _container: str, path: str) -> bool:
+        made.append(Path(path).is_dir())
+        return True
+
+    monkeypatch.setattr(archives, "stat", seen)
+    archives.check_visible(fake.engine, "c", tmp_path)
+    assert made == [True]
+    assert list(tmp_path.iterdir()) == []
