@@ -29,6 +29,7 @@ _SUMMED = re.compile(
     r" Tests: (?P<tests>\d+) Failed: (?P<failed>\d+)\)"
 )
 _TROUBLE = re.compile(r"  Parse errors: (?P<text>.+)")
+_NUMBERS = re.compile(r"  Failed tests?:\s+(?P<numbers>[\d, -]+)")
 _SKIPPED = re.compile(r"\t\(less (?P<skipped>\d+) skipped subtests?: \d+ okay\)")
 _TAP = re.compile(
     r"(?P<not>not )?ok\b(?: +\d+)?(?: +-)?(?: +(?P<name>[^#\s].*?))?(?: +# *(?P<why>skip|todo)\b.*)?",
@@ -71,6 +72,7 @@ class _Summed:
     tests: int
     failed: int
     troubles: list[str] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
 
     @property
     def broken(self) -> bool:
@@ -104,6 +106,8 @@ class _Reader:
             del self.summed[MAX_FAILURES:]
         elif self.summed and (match := _TROUBLE.fullmatch(line)):
             self.summed[-1].troubles.append(match["text"])
+        elif self.summed and (match := _NUMBERS.fullmatch(line)):
+            self.summed[-1].numbers += _expanded(match["numbers"])
         elif match := _SKIPPED.fullmatch(line):
             self.skipped += int(match["skipped"])
         elif match := _FILE.fullmatch(line):
@@ -127,6 +131,8 @@ class _Reader:
     def result(self) -> Parsed:
         said = self.said.failures()
         failures = [each.found() for each in said] + self._without_words(said)
+        if not self.outcomes:
+            failures += self._without_names(said)
         broken = [each for each in self.summed if each.broken]
         failures += [_broken(each, self.said.died_of(each.path, each.tests)) for each in broken]
         if not self.ended:
@@ -148,6 +154,16 @@ class _Reader:
             if title not in names and not (said and not title)
         ]
 
+    def _without_names(self, said: list[Said]) -> list[Found]:
+        """Tests of which only the summary tells that they failed: files without a word of Test::More."""
+        spoken = {path for each in said for path in (each.path, each.file)}
+        return [
+            Found(f"test {number}", suite=each.path, message=f"not ok {number}", own=(each.path,))
+            for each in self.summed
+            if each.path not in spoken
+            for number in each.numbers
+        ][:MAX_FAILURES]
+
     def _counts(self, broken: int) -> Counts | None:
         """Files that broke are counted as errors, besides their tests."""
         if self.outcomes:
@@ -157,6 +173,15 @@ class _Reader:
             return None
         failed = sum(each.failed for each in self.summed)
         return count(max(0, self.tests - failed - self.skipped), failed, broken, self.skipped)
+
+
+def _expanded(text: str) -> list[int]:
+    """The numbers of `2-4, 7`, up to a thousand."""
+    found: list[int] = []
+    for part in re.finditer(r"(\d{1,9})(?:-(\d{1,9}))?", text):
+        first, last = int(part[1]), int(part[2] or part[1])
+        found += range(first, min(last, first + 1000) + 1)
+    return found[:1000]
 
 
 def _broken(each: _Summed, died: Died | None) -> Found:

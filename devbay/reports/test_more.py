@@ -22,7 +22,7 @@ _EXITED = re.compile(
 _PLANNED = re.compile(r"you planned (?P<planned>\d+) tests? but ran (?P<ran>\d+)\.")
 _COMMENT = re.compile(r" *# ?(?P<text>.*)")
 _THROWN = re.compile(r".* at \S+ line \d+\.?(?:, .*)?$")
-_OTHERS = re.compile(r"#|Dubious, test returned |Failed \d+/\d+ ")
+_OTHERS = re.compile(r"\s*(?:#|(?:not )?ok\b|\d+\.\.\d+)|Dubious, test returned |Failed \d+/\d+ ")
 MAX_LOOSE = 2_000
 
 

@@ -121,6 +121,36 @@ def test_a_file_that_does_not_compile_is_an_error_of_the_file() -> None:
     assert error.message.startswith("syntax error")
 
 
+def test_a_test_of_which_only_the_summary_tells_is_a_record_by_its_number() -> None:
+    parsed = parsed_of(
+        "Test Summary Report\n-------------------\nt/raw.t (Wstat: 0 Tests: 9 Failed: 3)\n"
+        "  Failed tests:  2-3, 7\nFiles=1, Tests=9,  0 wallclock secs\nResult: FAIL\n"
+    )
+    assert [(f.name, f.suite) for f in parsed.failures] == [
+        ("test 2", "t/raw.t"),
+        ("test 3", "t/raw.t"),
+        ("test 7", "t/raw.t"),
+    ]
+
+
+def test_what_a_file_said_before_it_died_is_no_comment_of_a_test() -> None:
+    summary = (
+        "Test Summary Report\n-------------------\nt/a.t (Wstat: 65280 (exited 255) Tests: 1 Failed: 1)\n"
+        "  Parse errors: Bad plan.  You planned 4 tests but ran 1.\n"
+        "Files=1, Tests=1,  0 wallclock secs\nResult: FAIL\n"
+    )
+    said = (
+        "        #   Failed test 'in'\n        #   at t/a.t line 4.\n"
+        "        # Looks like you failed 1 test of 1.\n"
+        "    #   Failed test 'inner'\n    #   at t/a.t line 4.\n    # Looks like you failed 1 test of 2.\n"
+        "#   Failed test 'outer'\n#   at t/a.t line 4.\nstop\n"
+        "# Looks like your test exited with 255 just after 1.\n"
+    )
+    inner, died = parsed_of(summary, said).failures
+    assert (inner.name, inner.suite) == ("in", "inner")
+    assert died.message == "stop"
+
+
 def test_a_file_ended_by_a_signal_crashed() -> None:
     parsed = parsed_of(
         "Test Summary Report\n-------------------\nt/a.t (Wstat: 11 (Signal: SEGV) Tests: 2 Failed: 0)\n"
