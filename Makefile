@@ -23,7 +23,7 @@ integration: engine lint
 	@$(PY) integration/leftovers.py
 
 bench: engine .venv/.dev
-	@$(PY) integration/bench/bench.py
+	@$(PY) -m integration.bench.bench
 
 lint: .venv/.dev
 	@$(PY) -m ruff check
