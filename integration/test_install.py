@@ -31,6 +31,7 @@ from devbay.runtimes.docker.contexts import resolve_endpoint
 from devbay.runtimes.docker.engine import Engine
 from devbay.runtimes.docker.images import ImageInfo, ensure_pulled
 from devbay.runtimes.docker.install import Installer, cache_volume
+from devbay.runtimes.docker.objects import helper_labels
 from devbay.runtimes.docker.outbound import Outbound
 from devbay.runtimes.docker.runtime import DockerRuntime
 from devbay.runtimes.docker.specs import ContainerSpec
@@ -463,6 +464,20 @@ def test_a_task_reaches_the_bays_services_without_the_proxy(lab, tmp_path):
     said: list[bytes] = []
     runtime.run_task(spec, image, "r1", tmp_path / "run", said.append, timeout_s=30, job=Job())
     assert b"".join(said) == b"intra.example,localhost,127.0.0.1,::1,db,web\n"
+
+
+def test_gc_removes_the_helpers_that_killed_processes_left_and_no_other(lab):
+    runtime = lab.runtime()
+    for name, labels in (
+        ("stale", {**helper_labels(lab.home), "dev.devbay.helper": "another"}),
+        ("fresh", helper_labels(lab.home)),
+    ):
+        wanted = ContainerSpec(name=f"devbay-{name}-{lab.home[:8]}", image=IMAGE, labels=labels)
+        containers.create(lab.engine, wanted)
+    assert runtime.collect(lab.home, Job(), everything=False) == [f"container devbay-stale-{lab.home[:8]}"]
+    assert [each.name for each in containers.find(lab.engine, {"dev.devbay.home": lab.home})] == [
+        f"devbay-fresh-{lab.home[:8]}"
+    ]
 
 
 def test_a_named_user_owns_what_it_installs(lab):

@@ -15,7 +15,7 @@ from devbay.runtimes.docker import archives, bayvolumes, containers, users
 from devbay.runtimes.docker.archives import Entry
 from devbay.runtimes.docker.engine import Engine
 from devbay.runtimes.docker.images import ImageInfo, find_image
-from devbay.runtimes.docker.objects import HOME, is_of, network_name
+from devbay.runtimes.docker.objects import helper_labels, is_of, network_name
 from devbay.runtimes.docker.outbound import Outbound
 from devbay.runtimes.docker.specs import ContainerSpec
 from devbay.runtimes.docker.users import Accounts, Identity, make_mount_points
@@ -162,7 +162,7 @@ class Assembler:
                 name=f"devbay-accounts-{os.urandom(6).hex()}",
                 image=image,
                 command=("true",),
-                labels={"dev.devbay.managed": "1", HOME: self.home},
+                labels=helper_labels(self.home),
             ),
         )
         try:

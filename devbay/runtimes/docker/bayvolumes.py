@@ -19,6 +19,7 @@ from devbay.runtimes.docker import archives, containers, volumes
 from devbay.runtimes.docker.engine import Engine
 from devbay.runtimes.docker.images import ImageInfo
 from devbay.runtimes.docker.install import cache_labels, cache_volume
+from devbay.runtimes.docker.objects import helper_labels
 from devbay.runtimes.docker.specs import ContainerSpec
 from devbay.runtimes.docker.templates import Template, placed
 from devbay.runtimes.docker.users import Identity
@@ -107,8 +108,7 @@ class BayVolumes:
         with self._lock:
             unknown = [path for path in paths if (image.id, path) not in self._content]
             if unknown:
-                labels = {"dev.devbay.managed": "1", "dev.devbay.home": home}
-                with self._container("content", image.id, ("true",), {}, labels) as container:
+                with self._container("content", image.id, ("true",), {}, helper_labels(home)) as container:
                     for path in unknown:
                         self._content[image.id, path] = _has_entries(self.engine, container, path)
             return [path for path in paths if self._content[image.id, path]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 
 from devbay.runtimes.base import BayRef, ObservedBay, ObservedService
@@ -12,6 +13,19 @@ from devbay.runtimes.docker.engine import Engine
 BAY, SERVICE, HOME, CONFIG, RUN = (
     f"dev.devbay.{name}" for name in ("bay", "service", "home", "config", "run")
 )
+HELPER = "dev.devbay.helper"
+"""Names the process whose a helper container is, which belongs to no bay and lives for a moment."""
+_PROCESS = secrets.token_hex(8)
+
+
+def helper_labels(home: str) -> dict[str, str]:
+    """The labels of a container in which this process looks something up in an image."""
+    return {"dev.devbay.managed": "1", HOME: home, HELPER: _PROCESS}
+
+
+def is_stale_helper(labels: Mapping[str, str]) -> bool:
+    """Whether a helper of this home was left by another process: a home has one daemon."""
+    return labels.get(HELPER, _PROCESS) != _PROCESS
 
 
 def network_name(bay: BayRef) -> str:

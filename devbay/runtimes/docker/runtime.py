@@ -315,8 +315,11 @@ class DockerRuntime:
         return teardown.bays_with_objects(self.engine, home)
 
     def collect(self, home: str, job: Job, *, everything: bool) -> list[str]:
-        """Remove half-made templates; with `everything` also unused templates, caches and built images."""
-        removed = self._installer.gc(job, all=everything)
+        """Remove half-made templates and what killed daemons left; with `everything` also unused templates,
+        caches and built images.
+        """
+        removed = teardown.remove_stale_helpers(self.engine, home)
+        removed += self._installer.gc(job, all=everything)
         if everything:
             for image, tags in teardown.remove_built_images(self.engine, home).items():
                 self._assembler.forget(image)

@@ -12,7 +12,7 @@ from devbay.runtimes.docker import containers, networks, volumes
 from devbay.runtimes.docker.builds import built_images
 from devbay.runtimes.docker.engine import Engine
 from devbay.runtimes.docker.install import Installer
-from devbay.runtimes.docker.objects import BAY, HOME
+from devbay.runtimes.docker.objects import BAY, HOME, is_stale_helper
 
 
 def inventory(engine: Engine, bay: BayRef) -> list[str]:
@@ -58,6 +58,14 @@ def bays_with_objects(engine: Engine, home: str) -> set[str]:
         *(each.labels for each in networks.find(engine, {HOME: home})),
     ]
     return {labels[BAY] for labels in found if BAY in labels}
+
+
+def remove_stale_helpers(engine: Engine, home: str) -> list[str]:
+    """Remove the helper containers that killed daemons left; `container <name>` of each."""
+    stale = [each for each in containers.find(engine, {HOME: home}) if is_stale_helper(each.labels)]
+    for each in stale:
+        containers.remove(engine, each.id)
+    return [f"container {each.name}" for each in stale]
 
 
 def remove_built_images(engine: Engine, home: str) -> dict[str, list[str]]:
