@@ -92,11 +92,7 @@ class TestMore:
             self.block.lines.add(match["text"])
         else:
             self.end_block()
-            if (
-                line.strip()
-                and not line.startswith(("#", "Dubious", "Failed "))
-                and len(self.loose) < MAX_LOOSE
-            ):
+            if line.strip() and not _OTHERS.match(line) and len(self.loose) < MAX_LOOSE:
                 self.loose.append(line)
 
     def end_block(self) -> None:
