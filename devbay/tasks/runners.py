@@ -265,7 +265,7 @@ def _gtest(at: Situation) -> Ask | None:
 
 RUNNERS: tuple[Runner, ...] = (
     Runner(
-        "pytest", frozenset({"pytest", "py.test"}), ask=_pytest, select=selectors.pytest,
+        "pytest", frozenset({"pytest", "py.test", "pytest-3"}), ask=_pytest, select=selectors.pytest,
         tried="9.1: one line more at the end of its output",
     ),
     Runner(

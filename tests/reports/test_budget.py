@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from devbay.answers import Failure, ReportSource, RunResult, Tree
+from devbay.answers import Comparison, Failure, ReportSource, RunResult, Tree
 from devbay.reports.budget import dense_text, grouped, page, present
 from devbay.reports.records import count
 
@@ -103,3 +103,25 @@ def test_the_dense_text_is_a_verdict_and_a_line_per_failure() -> None:
         "unit failed (tests_failed): 1 failed, 200 passed; exit code 1 in 1.2 s",
         "t.py:3: test_a: assert 1 == 2",
     ]
+
+
+def test_a_comparison_and_a_flaky_test_are_told_in_text() -> None:
+    compared = Comparison.model_validate(
+        {"with": "main (r1)", "new": ["a.py: x"], "fixed": [], "shared": ["a.py: y"], "more_shared": 3}
+    )
+    failures = [Failure(name="x", file="a.py", line=3, message="no", flaky=True)]
+    text = dense_text(RunResult(task="unit", status="failed", failures=failures, comparison=compared))
+    assert "a.py:3: x [flaky: it passed on this commit]: no" in text
+    assert "compared with main (r1): 1 new, 0 fixed, 4 shared\nnew: a.py: x" in text
+
+
+def test_a_comparison_counts_in_the_budget() -> None:
+    names = [f"tests/test_{n}.py: test_of_some_length_{n}" for n in range(15)]
+    compared = Comparison.model_validate({"with": "main (r1)", "new": names})
+    failures = [
+        Failure(name=f"test_{n}", file="tests/test_a.py", line=n, message=f"{n} " + "m" * 500)
+        for n in range(1, 21)
+    ]
+    shown = present(RunResult(task="unit", status="failed", failures=failures, comparison=compared))
+    assert len(json.dumps(shown.as_json())) < 6_000
+    assert shown.as_json()["comparison"]["with"] == "main (r1)"

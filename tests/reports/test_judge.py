@@ -77,3 +77,32 @@ def test_auto_wants_output_of_a_known_runner(tmp_path: Path) -> None:
     )
     plain = judge(Ending(0), RunReport(), log=tmp_path / "log", root=root).fields
     assert (plain["status"], plain["parsed"], plain["counts"]) == ("passed", False, None)
+
+
+def test_several_reports_of_a_run_are_one(tmp_path: Path) -> None:
+    root = worktree(tmp_path)
+    files = (root / "out/a.xml", root / "out/b.xml")
+    for file, text in zip(files, (RED, RED.replace('name="a"', 'name="b"')), strict=True):
+        file.write_text(text)
+    report = RunReport(Declared(path="out/*.xml"), root / "out/*.xml", root, files=files)
+    result = RunResult(**judge(Ending(1), report, log=tmp_path / "log", root=root, cwd="/workspace").fields)
+    assert [failure.name for failure in result.failures] == ["a", "b"]
+    assert result.report is not None
+    assert result.report.source == "out/a.xml and 1 more"
+
+
+def test_a_result_says_what_was_asked_also_where_the_output_was_read_instead(tmp_path: Path) -> None:
+    root = worktree(tmp_path)
+    log = tmp_path / "log"
+    asked = RunReport(Declared(), root / "out/r.xml", root, asked="PYTEST_ADDOPTS=--junit-xml")
+    assert judge(Ending(0), asked, log=log, root=root).fields["reason"] == "no_report"
+    log.write_text("===== test session starts =====\n\nt.py . [100%]\n\n===== 1 passed in 0.01s =====\n")
+    report = judge(Ending(0), asked, log=log, root=root).fields["report"]
+    assert (report.source, report.asked) == ("output", "PYTEST_ADDOPTS=--junit-xml")
+
+
+def test_a_report_that_is_not_due_leaves_the_verdict_to_the_exit_code(tmp_path: Path) -> None:
+    root = worktree(tmp_path)
+    may = RunReport(Declared(), root / "out/r.xml", root, due=False)
+    fields = judge(Ending(0), may, log=tmp_path / "log", root=root).fields
+    assert (fields["status"], fields["parsed"]) == ("passed", False)
