@@ -53,7 +53,11 @@ def service_spec(manifest: Manifest, name: str, around: Surroundings) -> Service
         env=_env(manifest, name, service.env, around, worktree=spec.worktree is not None, run_dir=None),
         restart=service.restart,
         labels=dict(service.labels),
-        ports={port: (inner, around.host_ports[name, port]) for port, inner in service.port_map().items()},
+        ports={
+            port: (inner, around.host_ports[name, port])
+            for port, inner in service.port_map().items()
+            if (name, port) in around.host_ports  # a bay that never started has none yet
+        },
         health=service.health,
     )
 
