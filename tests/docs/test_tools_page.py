@@ -1,4 +1,4 @@
-"""docs/tools.md names every tool and every argument, and its examples are calls and answers of the schemas."""
+"""docs/tools.md names every tool and argument, and its examples are calls and answers of the schemas."""
 
 import json
 import re
