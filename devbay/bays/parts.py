@@ -19,7 +19,7 @@ from devbay.bays.specs import Surroundings
 from devbay.errors import DevbayError
 from devbay.home import Home
 from devbay.jobs import Job
-from devbay.manifest import Capability, Loaded, Manifest, capabilities
+from devbay.manifest import Capability, Loaded, Manifest
 from devbay.manifest.images import speaks_http
 from devbay.runtimes.base import BayRef, Runtime
 from devbay.runtimes.pool import RuntimePool
@@ -164,7 +164,7 @@ class Bay:
     @cached_property
     def pending(self) -> list[Capability]:
         """Capabilities that a person has not approved yet."""
-        return pending(capabilities(self.manifest), self.parts.store.grants(self.record.repository))
+        return pending(self.loaded.capabilities, self.parts.store.grants(self.record.repository))
 
     @property
     def blocked(self) -> dict[str, str]:

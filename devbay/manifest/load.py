@@ -6,12 +6,14 @@ import hashlib
 import os
 import stat
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from devbay.errors import WORK_FAILED, DevbayError
 from devbay.manifest import rules, source
+from devbay.manifest.capabilities import Capability, capabilities
 from devbay.manifest.diagnostics import Diagnostic, Finding, from_validation
 from devbay.manifest.models import Manifest
 
@@ -44,6 +46,11 @@ class Loaded:
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
         return tuple(each for each in self.diagnostics if each.severity == "error")
+
+    @cached_property
+    def capabilities(self) -> tuple[Capability, ...]:
+        """What it asks for beyond the bay's containers, worked out once; raises `invalid_manifest`."""
+        return capabilities(self.require())
 
     def require(self) -> Manifest:
         """The manifest, if it is valid; else raises `invalid_manifest` with every error in its message."""
