@@ -9,7 +9,10 @@ SCRIPT, COMPILED = "devbay-test-runners:script", "devbay-test-runners:compiled"
 
 @dataclass(frozen=True)
 class Expected:
-    """What must be found. place: `file:line` of the first record, below the suite's folder."""
+    """What must be found. place: `file:line` of the first record, below the suite's folder.
+
+    Where a runner does not tell the line of what it could not load, the file alone.
+    """
 
     status: str
     reason: str | None = None
@@ -110,7 +113,7 @@ VITEST = Suite(
         ),
         "error": (
             {"a.test.mjs": f"{_VITEST}import './nowhere.mjs';\n"},
-            Expected("error", "collection_error", "a.test.mjs:2", "nowhere"),
+            Expected("error", "collection_error", "a.test.mjs", "nowhere"),
         ),
         "crash": (
             {"a.test.mjs": f"{_VITEST}it('bad', () => {{ process.kill(process.pid, 'SIGKILL'); }});\n"},

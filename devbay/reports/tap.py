@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from devbay.reports.plain import plain
 from devbay.reports.records import MAX_FAILURES, MAX_TESTS, Found, Outcome, Parsed, TestCase, count
@@ -33,6 +33,7 @@ _YAML_END = re.compile(r"^[ \t]+\.\.\.[ \t]*$")
 _DIRECTIVE = re.compile(r"(?<!\\)#[ \t]*(?P<word>skip|todo)(?:ped)?\b[:\s]*(?P<reason>.*)$", re.IGNORECASE)
 _TIME = re.compile(r"[ \t]+# time=(?P<ms>[\d.]+)ms[ \t]*$")
 _SUBTEST = re.compile(r"^Subtest: (?P<name>.*)$")
+_DURATION = re.compile(r" +duration_ms: (\d{1,12}(?:\.\d{1,12})?)$")
 _TOTAL = re.compile(r"^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms|skip|ok) +[\d.]+$|^ok$")
 _SNIFF = re.compile(
     rb"^[ \t]*TAP version 1\d[ \t\r]*$|^1\.\.\d{1,9}[ \t\r]*(?:#.*)?$|^(?:not )?ok \d+(?:[ \t]+\S.*)?\r?$",
@@ -118,7 +119,14 @@ class _Reader:
             return False
         elif self.last is not None and len(self.last.yaml) < KEPT_LINES:
             self.last.yaml.append(line)
+            self._note_duration(self.last, line)
         return True
+
+    def _note_duration(self, point: Point, line: str) -> None:
+        """Node tells a test's duration in its block, after the test was counted."""
+        match = _DURATION.match(line)
+        if match and self.tests and not point.parent and len(self.tests) < MAX_TESTS:
+            self.tests[-1] = replace(self.tests[-1], duration_ms=round(float(match[1])))
 
     def _level(self, indent: int) -> _Level:
         """The level of an indent; levels that are deeper end."""

@@ -99,7 +99,7 @@ def check_selection(bay: Bay, task_name: str, args: Sequence[str], only: Sequenc
     asked(
         (*task.run, *args),
         env={**(service.env if service else {}), **task.env},
-        folder=start_folder(workdir, worktree) if (workdir or "").startswith("/") else (workdir or ""),
+        folder=start_folder(workdir, worktree),
         run_dir=str(worktree),
         read=reader(worktree),
         report=False,

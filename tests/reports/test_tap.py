@@ -71,6 +71,14 @@ def test_subtests_count_once_and_their_parents_not_at_all() -> None:
     ]  # fmt: skip
 
 
+def test_a_test_has_the_duration_that_its_block_tells() -> None:
+    assert [(t.name, t.duration_ms) for t in read(NODE).tests] == [
+        ("custom", 2),
+        ("fine", 0),
+        ("later", None),
+    ]
+
+
 def test_a_parent_that_only_sums_up_is_no_record() -> None:
     (failure,) = failures_of(read(NODE))
     assert (failure.suite, failure.name, failure.kind) == ("outer", "custom", "error")
