@@ -22,7 +22,7 @@ from devbay.reports import Judged, RunReport, judge
 from devbay.reports.judge import NamedReport
 from devbay.reports.records import TestCase
 from devbay.runtimes.base import Exit, ServiceSpec
-from devbay.tasks.artifacts import Mark, ReportPlace, digests, ensure_parent, report_place
+from devbay.tasks.artifacts import RUN_DIR_PREFIX, Mark, ReportPlace, digests, ensure_parent, report_place
 from devbay.tasks.asking import Asked, asked, put_files, reader, start_folder
 from devbay.tasks.log import RunLog
 from devbay.worktrees import untracked_files, worktree_state
@@ -89,22 +89,35 @@ def make_folders(folder: Path) -> None:
     run_dir.chmod(0o777)
 
 
-def check_selection(bay: Bay, task_name: str, args: Sequence[str], only: Sequence[Failure]) -> None:
-    """Raise `no_selector` before anything starts, if these tests cannot be handed to the task's command."""
+def foreseen(bay: Bay, task_name: str, args: Sequence[str], only: Sequence[Failure]) -> Asked:
+    """What will be asked of the task's runner, as far as it is known before there is an image.
+
+    Raises `no_selector` if these tests cannot be handed to the task's command.
+    """
     task = bay.manifest.tasks[task_name]
     host = bay.manifest.task_service(task_name)
     service = bay.manifest.services[host] if host else None
     workdir = task.workdir or (service.workdir if service else None)
     worktree = Path(bay.record.worktree)
-    asked(
+    return asked(
         (*task.run, *args),
         env={**(service.env if service else {}), **task.env},
         folder=start_folder(workdir, worktree),
         run_dir=str(worktree),
         read=reader(worktree),
-        report=False,
+        report=not isinstance(task.report, Report),
         only=only,
     )
+
+
+def written(run: Run) -> str | None:
+    """The report in the worktree that a run will write, by which runs go one after another; None if none."""
+    bay, request = run.bay, run.request
+    report = bay.manifest.tasks[request.task].report
+    if isinstance(report, Report):
+        return None if report.path.startswith(RUN_DIR_PREFIX) else report.path
+    ask = foreseen(bay, request.task, request.args, request.only).ask
+    return " ".join(ask.reports) if ask is not None and ask.in_worktree else None
 
 
 def pending_for(bay: Bay, task_name: str) -> list[str]:

@@ -304,7 +304,10 @@ RUNNERS: tuple[Runner, ...] = (
         "phpunit", frozenset({"phpunit", "phpunit.phar", "pest"}), ask=_phpunit, select=selectors.phpunit,
         tried="9.6: same output",
     ),
-    Runner("ctest", frozenset({"ctest"}), ask=_ctest, select=selectors.ctest, tried="3.25: same output; 3.20 ignores the option"),
+    Runner(
+        "ctest", frozenset({"ctest"}), ask=_ctest, select=selectors.ctest,
+        tried="3.25: same output; 3.20 ignores the option",
+    ),
     Runner(
         "gotestsum", frozenset({"gotestsum"}), ask=_gotestsum,
         tried="not tried: documented as an environment variable of the option --jsonfile",

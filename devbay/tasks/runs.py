@@ -15,7 +15,6 @@ from devbay.bays.parts import Bay, Parts, now
 from devbay.bays.verbs import Caller
 from devbay.errors import Cancelled, DevbayError
 from devbay.jobs import Job
-from devbay.manifest import Report
 from devbay.reports import present
 from devbay.reports.records import TestCase
 from devbay.runtimes.base import Runtime
@@ -29,10 +28,11 @@ from devbay.tasks.run import (
     Run,
     RunRequest,
     bring_up,
-    check_selection,
+    foreseen,
     make_folders,
     pending_for,
     perform,
+    written,
 )
 from devbay.works import Work
 
@@ -70,7 +70,7 @@ class Runs:
         """
         self._check(bay, task)
         only = tuple(last_failures(self.parts.store, bay, task)) if only_failed else ()
-        check_selection(bay, task, args, only)
+        foreseen(bay, task, args, only)
         request = RunRequest(_new_id(), task, args, timeout_s, only)
         pending = pending_for(bay, task)
         if pending:
@@ -156,10 +156,8 @@ class Runs:
 
     def _in_turn(self, run: Run, job: Job) -> RunResult:
         """Wait for the report's turn, for changes of the bay to end, then bring up the needs and perform."""
-        bay, task = run.bay, run.bay.manifest.tasks[run.request.task]
-        report = task.report
-        shared = isinstance(report, Report) and not report.path.startswith("${run.dir}/")
-        key = (bay.record.id, report.path if isinstance(report, Report) and shared else run.request.id)
+        bay = run.bay
+        key = (bay.record.id, written(run) or run.request.id)
 
         def position(before: int) -> None:
             status = "queued" if before else "running"
