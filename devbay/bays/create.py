@@ -56,6 +56,9 @@ def reserve(parts: Parts, repository: Repository, request: Request, env: Mapping
     if request.alias is not None and (request.alias in taken or request.alias == name):
         raise DevbayError("bay_exists", f"{request.alias!r} already names a bay here", next="choose another")
     project = _project(repository)
+    # a repository that was removed holds no name, and what it was granted is no other's at its place
+    vanished = [each.id for each in parts.store.repositories() if not Path(each.common_dir).exists()]
+    parts.store.forget_repositories(vanished)
     claimed = parts.store.claim_repository(
         repository.id,
         str(repository.common_dir),

@@ -116,6 +116,13 @@ class Store:
                 _insert(cursor, "repositories", record)
             return record
 
+    def forget_repositories(self, ids: Iterable[str]) -> None:
+        """Drop repositories and what was granted to them; those that have bays stay."""
+        with self.database.write() as cursor:
+            for each in set(ids) - {record.repository for record in self.bays()}:
+                cursor.execute("DELETE FROM grants WHERE repository = ?", (each,))
+                cursor.execute("DELETE FROM repositories WHERE id = ?", (each,))
+
     # -- bays ------------------------------------------------------------------------------------
 
     def add_bay(self, record: BayRecord) -> None:

@@ -238,3 +238,16 @@ def test_only_the_user_can_read_the_store(tmp_path: Path) -> None:
     Store(path).close()
     assert path.stat().st_mode & 0o077 == 0
     assert path.parent.stat().st_mode & 0o077 == 0
+
+
+def test_a_forgotten_repository_gives_its_name_and_grants_back_unless_it_has_bays(store: Store) -> None:
+    grant = GrantRecord(REPO, "k", "git_rw", "git: rw", "t")
+    store.add_grant(grant)
+    store.add_bay(bay("a"))
+    store.forget_repositories([REPO])
+    assert store.repository(REPO) is not None
+    assert store.grants(REPO)
+    store.forget_bay("id-a")
+    store.forget_repositories([REPO])
+    assert not store.grants(REPO)
+    assert store.claim_repository("cd" * 8, "/s/.git", "/s", "shop").shared_name == "shop"
