@@ -169,11 +169,13 @@ class Bays:
         """Remove the bay; refuses before anything is touched if work would be lost."""
         if dry:
             return dry_run(bay)
+        locks = self.parts.locks
         if not force:
-            found = examine(bay)
-            if found.blockers:
-                raise refused(bay, found)
-            self.parts.locks.refuse_during_runs(bay.record.id, "destroy")
+            if locks.change_in_progress(bay.record.id) or locks.active_runs(bay.record.id):
+                found = examine(bay)  # `destroy` looks too, but only once it has the bay
+                if found.blockers:
+                    raise refused(bay, found)
+            locks.refuse_during_runs(bay.record.id, "destroy")
         else:
             current = self.parts.works.get(bay.record.id)
             if current is not None:
