@@ -92,7 +92,7 @@ def bun(command: Command, env: Mapping[str, str], run_dir: str, failures: Sequen
     return Selection(
         args=(
             "-t",
-            _any_of(failure.name for failure in failures if _test(failure)),
+            _any_of(failure.name for failure in _tests(failures)),
         ),
         skip=1,
     )
@@ -100,14 +100,14 @@ def bun(command: Command, env: Mapping[str, str], run_dir: str, failures: Sequen
 
 def deno(command: Command, env: Mapping[str, str], run_dir: str, failures: Sequence[Failure]) -> Selection:
     _unless(command, r"^--filter")
-    return Selection(args=("--filter", f"/{_any_of(f.name for f in failures if _test(f))}/"), skip=1)
+    return Selection(args=("--filter", f"/{_any_of(f.name for f in _tests(failures))}/"), skip=1)
 
 
 def node(command: Command, env: Mapping[str, str], run_dir: str, failures: Sequence[Failure]) -> Selection:
     _unless(command, r"^--test-name-pattern")
     if command.at is None and any(not word.startswith("-") for word in command.words[1:]):
         raise NoSelector("Node takes options only before the files that the script names")
-    return Selection(args=(f"--test-name-pattern={_any_of(f.name for f in failures if _test(f))}",))
+    return Selection(args=(f"--test-name-pattern={_any_of(f.name for f in _tests(failures))}",))
 
 
 def mocha(command: Command, env: Mapping[str, str], run_dir: str, failures: Sequence[Failure]) -> Selection:
@@ -134,7 +134,7 @@ def phpunit(command: Command, env: Mapping[str, str], run_dir: str, failures: Se
     """Of a data set the plain output also tells the values, which are no part of its name."""
     _unless(command, r"^--filter")
     names = []
-    for failure in filter(_test, failures):
+    for failure in _tests(failures):
         name = re.sub(r"( with data set (?:#\d+|\"[^\"]*\")) \(.*\)$", r"\1", failure.name, flags=re.DOTALL)
         names.append(f"{failure.suite}::{name}" if failure.suite else name)
     pattern = "|".join(re.escape(name).replace("/", r"\/") for name in _some(names))
@@ -143,21 +143,24 @@ def phpunit(command: Command, env: Mapping[str, str], run_dir: str, failures: Se
 
 def ctest(command: Command, env: Mapping[str, str], run_dir: str, failures: Sequence[Failure]) -> Selection:
     _unless(command, r"^(-R|--tests-regex|-I|--tests-information)")
-    names = [re.sub(r"([][()*+?.^$|\\{}])", r"\\\1", failure.name) for failure in failures if _test(failure)]
+    names = [re.sub(r"([][()*+?.^$|\\{}])", r"\\\1", failure.name) for failure in _tests(failures)]
     return Selection(args=("-R", f"^({'|'.join(_some(names))})$"))
 
 
 def gtest(command: Command, env: Mapping[str, str], run_dir: str, failures: Sequence[Failure]) -> Selection:
     if "GTEST_FILTER" in env or any(word.startswith("--gtest_filter") for word in command.words):
         raise NoSelector("the command has a --gtest_filter of its own")
-    names = [f"{failure.suite}.{failure.name}" for failure in failures if failure.suite and _test(failure)]
+    names = [f"{failure.suite}.{failure.name}" for failure in _tests(failures) if failure.suite]
     return Selection(env={"GTEST_FILTER": ":".join(_some(names))})
 
 
 def go(command: Command, env: Mapping[str, str], run_dir: str, failures: Sequence[Failure]) -> Selection:
-    """One level of subtests at a time: all top-level names, and below one of them also its subtests."""
+    """One level of subtests at a time: all top-level names, and below one of them also its subtests.
+
+    A package that did not build is built again with them.
+    """
     _unless(command, r"^--?run\b")
-    names = _some([failure.name for failure in failures if _test(failure)])
+    names = _some([failure.name for failure in failures if failure.scope == "test"])
     levels = [name.split("/") for name in names]
     pattern = f"^({'|'.join(sorted({re.escape(level[0]) for level in levels}))})$"
     if len({level[0] for level in levels}) == 1 and all(len(level) == 2 for level in levels):
@@ -168,7 +171,7 @@ def go(command: Command, env: Mapping[str, str], run_dir: str, failures: Sequenc
 def cargo(command: Command, env: Mapping[str, str], run_dir: str, failures: Sequence[Failure]) -> Selection:
     if command.at is None:
         raise NoSelector("names of tests go to the end of the command, which is not in the task's own argv")
-    names = _some([failure.name for failure in failures if _test(failure)])
+    names = _some([failure.name for failure in _tests(failures)])
     lead = () if "--" in command.words else ("--",)
     return Selection(args=(*lead, "--exact", *names), skip=len(command.words) - 1)
 
@@ -176,20 +179,24 @@ def cargo(command: Command, env: Mapping[str, str], run_dir: str, failures: Sequ
 def unittest(
     command: Command, env: Mapping[str, str], run_dir: str, failures: Sequence[Failure]
 ) -> Selection:
-    names = [f"{failure.suite}.{failure.name}" if failure.suite else failure.name for failure in failures]
-    if any(failure.scope != "test" for failure in failures):
-        raise NoSelector("a module of tests did not load")
+    names = [
+        f"{failure.suite}.{failure.name}" if failure.suite else failure.name for failure in _tests(failures)
+    ]
     skip = 1 if command.words[1:2] == ("discover",) else 0
     return Selection(args=tuple(word for name in _some(names) for word in ("-k", name)), skip=skip)
 
 
 def bats(command: Command, env: Mapping[str, str], run_dir: str, failures: Sequence[Failure]) -> Selection:
     _unless(command, r"^(-f|--filter)")
-    return Selection(args=("-f", _any_of(failure.name for failure in failures if _test(failure))))
+    return Selection(args=("-f", _any_of(failure.name for failure in _tests(failures))))
 
 
-def _test(failure: Failure) -> bool:
-    return failure.scope == "test"
+def _tests(failures: Sequence[Failure]) -> Sequence[Failure]:
+    """The failures, if all are of tests: a file or block as a whole has no name that selects it."""
+    other = next((failure for failure in failures if failure.scope != "test"), None)
+    if other is not None:
+        raise NoSelector(f"{other.name} failed as a whole, not as tests that have names")
+    return failures
 
 
 def _unless(command: Command, pattern: str) -> None:
@@ -207,7 +214,7 @@ def _describes(failure: Failure) -> list[str]:
 
 
 def _full_names(failures: Sequence[Failure]) -> str:
-    return _any_of(" ".join((*_describes(f), f.name)) for f in failures if _test(f))
+    return _any_of(" ".join((*_describes(f), f.name)) for f in _tests(failures))
 
 
 def _some(names: Sequence[str]) -> Sequence[str]:

@@ -251,7 +251,7 @@ def test_googletest_and_rspec_are_told_through_the_environment() -> None:
         ("jest -t x", failed("a"), "already selects"),
         ("pytest -p no:cacheprovider", failed("a", None, "t.py"), "cacheprovider"),
         ("pytest", failed("a"), "no file"),
-        ("mocha", failed("a", None, "a.js", "suite"), "no test that has a name"),
+        ("mocha", failed("a", None, "a.js", "suite"), "as a whole"),
         ("mocha", failed("x" * 70_000), "too long"),
     ],
 )
