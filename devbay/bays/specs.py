@@ -74,7 +74,7 @@ def task_spec(
     host = manifest.task_service(name)
     env: dict[str, str] = {}
     if task.image or task.build:
-        spec = _base(task, name, around)
+        spec = _base(task, f"task--{name}", around)  # no service can have such a name
     elif host is None:
         raise DevbayError(
             "no_task_container",
