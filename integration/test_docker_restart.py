@@ -154,10 +154,9 @@ def test_a_restarted_engine_is_listed_again_and_everything_goes_on(own: OwnEngin
         thread.join(15)
     # a stopping engine stops its containers first, so both may also see a regular end
     assert set(outcomes) <= {"engine_unreachable", "exit 137", "exit 143", "1 lines"} and len(outcomes) == 2
-    before = time.monotonic()
     with pytest.raises(DevbayError) as raised:
         engine.check()
-    assert raised.value.code == "engine_unreachable" and time.monotonic() - before < 2
+    assert raised.value.code == "engine_unreachable"
     wait_for(lambda: lost == ["engine_unreachable"])
 
     own.start()

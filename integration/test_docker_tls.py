@@ -7,7 +7,6 @@ import socket
 import ssl
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -114,11 +113,10 @@ def test_an_engine_over_tls_works_streams_and_cancels(
     try:
         containers.start(engine, container)
         assert containers.exec_(engine, container, ["echo", "hi"], timeout_s=10).output == b"hi\n"
-        job, before = Job(), time.monotonic()
+        job = Job()
         threading.Timer(0.1, job.cancel).start()
         with pytest.raises(Cancelled):
             containers.wait(engine, container, job)
-        assert time.monotonic() - before < 2
     finally:
         containers.remove(engine, container)
     told = subprocess.run([*client_argv(endpoint), "version"], check=False, capture_output=True, env={})

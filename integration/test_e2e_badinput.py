@@ -245,6 +245,11 @@ def test_without_an_engine_devbay_answers_and_says_so_where_it_matters(own_house
     assert git(path, "worktree", "list").count("\n") == 0
     info = own_house.json("new", "y", "--no-boot", cwd=path, env=none, code=None)
     assert info["state"] in ("cold", "unknown")
+    own_house.kill_daemon()
+    for words in (["ls"], ["status", "y"]):
+        told = own_house.devbay(*words, "--json", cwd=path, env=none).json
+        (told,) = told.get("bays", [told])
+        assert (told["name"], told["state"] in ("cold", "unknown")) == ("y", True)
     ran = own_house.devbay("doctor", "--json", cwd=path, env=none, code=1)
     assert any(check["status"] == "error" for check in ran.json["checks"])
     own_house.devbay("rm", "y", cwd=path, env=none)

@@ -115,13 +115,14 @@ def test_services_go_on_while_the_daemon_is_dead_and_are_known_again(
     assert {each["health"] for each in after["services"]} == {"healthy"}
 
 
-def test_ctrl_c_during_create_leaves_a_bay_that_can_be_seen_and_removed(
-    own_house: House, make_own: Callable[..., Path]
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_create_ends_with_its_command_and_leaves_a_bay_that_can_be_seen_and_removed(
+    own_house: House, make_own: Callable[..., Path], number: signal.Signals
 ):
     repository = make_own("tiny", "r", SLOW)
     going = own_house.start("new", "half", cwd=repository)
     wait_for(lambda: own_house.containers(everything=False), "a container of the bay")
-    going.send_signal(signal.SIGINT)
+    going.send_signal(number)
     going.communicate(timeout=30)
     assert going.returncode not in (0, None)
     wait_for(lambda: not own_house.containers(everything=False), "what it started to be stopped")

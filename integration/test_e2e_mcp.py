@@ -16,6 +16,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from integration.house import COMMAND, House, wait_for
+from integration.repositories import TINY
 
 TOOLS = {
     "repo_status", "manifest_validate", "bay_create", "bay_list", "bay_status", "bay_up", "bay_rest",
@@ -26,7 +27,7 @@ ERAS = {"new": "2026-07-28", "old": "legacy"}
 
 @pytest.fixture(scope="module")
 def repository(make: Callable[..., Path]) -> Path:
-    path: Path = make("tiny", "mcp")
+    path: Path = make("tiny", "mcp", TINY + '  nap: {run: [sleep, "60"], needs: []}\n')
     return path
 
 
@@ -76,7 +77,7 @@ def test_the_tools_are_listed_with_schemas_and_hints_within_their_budget(talk: C
 def test_the_main_job_of_an_agent(talk: Callable[..., Any], house: House):
     async def conversation(client: Client) -> None:
         status = answer(await client.call_tool("repo_status", {}))
-        assert (status["ready"], status["tasks"]) == (True, ["hello", "with-web"])
+        assert (status["ready"], status["tasks"]) == (True, ["hello", "with-web", "nap"])
         bay = answer(await client.call_tool("bay_create", {"name": "agent"}))
         assert bay["state"] == "running"
         run = await client.call_tool("bay_run_task", {"bay": "agent", "task": "with-web"})
@@ -131,11 +132,16 @@ def test_requests_of_one_connection_run_side_by_side(
 
         async with anyio.create_task_group() as group:
             for _ in range(3):
-                group.start_soon(client.call_tool, "bay_run_task", {"bay": "busy", "task": "hello"})
-            with anyio.fail_after(1.0):
-                await client.call_tool("bay_list", {})
+                group.start_soon(client.call_tool, "bay_run_task", {"bay": "busy", "task": "nap"})
+            with anyio.fail_after(30):  # a nap takes longer
+                while len(house.containers("label=dev.devbay.run", everything=False)) < 3:
+                    await anyio.sleep(0.05)
+                assert answer(await client.call_tool("bay_list", {}))["bays"]
+            group.cancel_scope.cancel()
 
     talk(conversation)
+    gone = "the runs of the cancelled requests to end"
+    wait_for(lambda: not house.containers("label=dev.devbay.run"), gone)
     house.devbay("rm", "busy", cwd=repository)
 
 

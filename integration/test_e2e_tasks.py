@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import sqlite3
 import threading
-import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
@@ -46,13 +47,28 @@ tasks:
     needs: []
     timeout: 2s
   nap: {run: [sleep, "30"], needs: []}
-  meet:
-    run: [sh, -c, "echo $1 >> $DEVBAY_RUN_DIR/me; hostname; sleep 1.5; cat $DEVBAY_RUN_DIR/me", x]
+  meet: # ends when both are there
+    run:
+    - sh
+    - -c
+    - |
+      echo $1 >> $DEVBAY_RUN_DIR/me; hostname; touch met-$1
+      until [ -e met-one ] && [ -e met-two ]; do sleep 0.05; done
+      cat $DEVBAY_RUN_DIR/me
+    - x
     needs: []
+    timeout: 60s
+  said: {run: [sh, -c, "sleep 1; echo said"], needs: []}
+  eat: {image: "busybox:1.37", run: [sh, -c, "echo begun; tail /dev/zero"], needs: [], limits: {memory: 32m}}
   junit:
     run: [cp, report.xml, out.xml]
     needs: []
     report: {format: junit, path: out.xml}
+  slow-junit:
+    run: [sh, -c, "rm -f out.xml; touch in-$1; until [ -e go ]; do sleep .1; done; cp report.xml out.xml", x]
+    needs: []
+    report: {format: junit, path: out.xml}
+    timeout: 60s
   no-report:
     run: ["true"]
     needs: []
@@ -71,7 +87,7 @@ REPORT = """\
 @pytest.fixture(scope="module")
 def repository(make: Callable[..., Path], house: House) -> Path:
     test = "def test_bad():\n\n    assert 1 == 2\n"
-    files = {"report.xml": REPORT, "src/test_a.py": test, ".gitignore": "out.xml\n"}
+    files = {"report.xml": REPORT, "src/test_a.py": test, ".gitignore": "out.xml\nmet-*\nin-*\ngo\n"}
     path: Path = make("tiny", "tasks", MANIFEST, **files)
     house.devbay("new", "cold", "--no-boot", cwd=path)
     return path
@@ -128,10 +144,8 @@ def test_a_failing_command_without_a_report_shows_its_exit_code_and_output(house
 
 
 def test_a_time_limit_kills_the_whole_tree_and_keeps_what_was_printed(house: House, repository: Path):
-    began = time.monotonic()
     result = house.json("run", "cold", "slow", cwd=repository, code=1)
     assert (result["status"], result["reason"]) == ("timeout", "timeout")
-    assert time.monotonic() - began < 15
     assert "started" in result["output"]
     assert house.containers("label=dev.devbay.run") == []
     sleepers = [
@@ -161,14 +175,11 @@ def test_two_runs_in_one_bay_go_side_by_side_and_do_not_meet(house: House, repos
             results.append(client.tool("bay_run_task", {"bay": "cold", "task": "meet", "args": [word]}))
 
     threads = [threading.Thread(target=run, args=(word,)) for word in ("one", "two")]
-    began = time.monotonic()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    took = time.monotonic() - began
-    assert [result["status"] for result in results] == ["passed", "passed"]
-    assert took < 3.0, "they waited for each other"
+    assert [result["status"] for result in results] == ["passed", "passed"], "they waited for each other"
     logs = [house.json("logs", "cold", "--run", result["run"], cwd=repository)["lines"] for result in results]
     texts = [[line["text"] for line in lines] for lines in logs]
     assert texts[0][0] != texts[1][0], "they shared a container"
@@ -208,7 +219,7 @@ def test_a_task_stands_in_the_worktree_as_the_callers_user(house: House, reposit
 
 def test_past_its_wait_a_run_goes_on_and_its_result_can_be_fetched(house: House, repository: Path):
     with house.client(repository) as client:
-        result = client.tool("bay_run_task", {"bay": "cold", "task": "meet", "args": ["x"], "wait_s": 0.3})
+        result = client.tool("bay_run_task", {"bay": "cold", "task": "said", "wait_s": 0})
         assert result["status"] == "running"
         result = client.tool("bay_run_result", {"run": result["run"], "wait_s": 30})
         assert result["status"] == "passed"
@@ -221,20 +232,68 @@ def test_a_bay_with_a_run_refuses_to_be_cooled_or_destroyed(house: House, reposi
             with pytest.raises(DevbayError, match=run) as raised:
                 client.tool(tool, {"bay": "cold", **more})
             assert raised.value.code == "busy"
-        began = time.monotonic()
         client.tool("bay_rest", {"bay": "cold", "state": "cool", "force": True})
-        assert time.monotonic() - began < 15, "it waited for the run instead of ending it"
         result = client.tool("bay_run_result", {"run": run, "wait_s": 10})
-        assert result["status"] == "cancelled"
+        assert result["status"] == "cancelled", "it waited for the run instead of ending it"
 
 
-def test_ctrl_c_cancels_a_run_and_leaves_nothing(house: House, repository: Path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_run_ends_with_the_command_that_started_it(house: House, repository: Path, number: signal.Signals):
     started = house.start("run", "cold", "nap", cwd=repository)
     wait_for(lambda: house.containers("label=dev.devbay.run", everything=False), "the run to start")
-    started.send_signal(2)
+    started.send_signal(number)
     started.communicate(timeout=20)
     assert started.returncode not in (0, None)
     wait_for(lambda: not house.containers("label=dev.devbay.run"), "the run's container to go")
+
+
+def test_runs_with_the_same_report_go_one_after_another(house: House, repository: Path):
+    tree = repository / ".devbay/bays/cold"
+    with house.client(repository) as client:
+
+        def start(word: str) -> dict[str, Any]:
+            return client.tool(
+                "bay_run_task", {"bay": "cold", "task": "slow-junit", "args": [word], "wait_s": 0}
+            )
+
+        first = start("first")
+        wait_for((tree / "in-first").exists, "the first run to start")
+        second = start("second")
+        state = {"run": second["run"], "wait_s": 0}
+        waiting = wait_for(
+            lambda: (found := client.tool("bay_run_result", state))["status"] == "queued" and found,
+            "the second run to be queued",
+        )
+        assert waiting["position"] == 1
+        assert not (tree / "in-second").exists()
+        (tree / "go").touch()
+        for run in (first, second):
+            result = client.tool("bay_run_result", {"run": run["run"], "wait_s": 45})
+            assert result["counts"]["failed"] == 1
+    assert (tree / "in-second").exists()
+
+
+def test_a_queued_run_can_be_cancelled(house: House, repository: Path):
+    tree = repository / ".devbay/bays/cold"
+    (tree / "go").unlink(missing_ok=True)
+    first = house.start("run", "cold", "slow-junit", "--", "third", cwd=repository)
+    wait_for((tree / "in-third").exists, "the first run to start")
+    second = house.start("run", "cold", "slow-junit", "--", "fourth", cwd=repository)
+    with sqlite3.connect(house.home.store) as store:
+        queued = "SELECT id FROM runs WHERE status = 'queued'"
+        wait_for(lambda: store.execute(queued).fetchall(), "the second run to wait")
+    second.send_signal(signal.SIGINT)
+    second.communicate(timeout=20)
+    (tree / "go").touch()
+    _, said = first.communicate(timeout=40)
+    assert first.returncode == 1, said
+    assert not (tree / "in-fourth").exists()
+
+
+def test_a_run_that_eats_its_memory_is_told_as_such(house: House, repository: Path):
+    result = house.json("run", "cold", "eat", cwd=repository, code=1)
+    assert (result["status"], result["reason"]) == ("error", "out_of_memory")
+    assert "begun" in result["output"]
 
 
 def test_an_unknown_task_names_those_there_are(house: House, repository: Path):

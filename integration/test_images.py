@@ -7,7 +7,6 @@ import os
 import secrets
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -174,10 +173,8 @@ def test_a_cancelled_build_ends_its_builder(connection, worktree):
     job = Job(lambda message, _fraction: begun.set() if message == f"begun-{HOME}" else None)
     begun = threading.Event()
     threading.Thread(target=lambda: (begun.wait(30), job.cancel())).start()
-    started = time.monotonic()
     with pytest.raises(Cancelled):
         build(connection, spec(worktree), job)
-    assert time.monotonic() - started < 20
     processes = subprocess.run(["ps", "axww", "-o", "args"], capture_output=True, text=True).stdout
     assert str(worktree) not in processes
 
