@@ -35,7 +35,8 @@ class Queues:
                 while True:
                     with self._condition:
                         position = self._waiting[key].index(run)
-                        if position == shown and position > 0:
+                        # looked at under the lock that `wake` takes, so that no cancellation is missed
+                        if position == shown and position > 0 and not job.cancelled:
                             self._condition.wait()
                             position = self._waiting[key].index(run)
                     job.check()
