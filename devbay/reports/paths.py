@@ -191,9 +191,10 @@ class PathMapper:
         """A Go package's file. package: an import path, or (gotestsum) a folder below the command's."""
         if not looks_like_path(file):
             return None
-        for module, folder in self._go_modules:
-            if package == module or package.startswith(module + "/"):
-                return self._existing(_below(folder, f"{package[len(module) :]}/{file}".lstrip("/")))
+        if module := next((m for m in self._go_modules if f"{package}/".startswith(f"{m}/")), None):
+            folder = self._go_folder(module)
+            inner = f"{package[len(module) :]}/{file}".lstrip("/")
+            return self._existing(_below(folder, inner)) if folder is not None else None
         return self._existing(_below(self._cwd, f"{package}/{file}")) if self.root is not None else None
 
     def _class_file(self, name: str) -> str | None:
@@ -245,16 +246,22 @@ class PathMapper:
                 return {}  # what is unique in a part may not be in the whole
         return names
 
+    def _go_folder(self, module: str) -> str | None:
+        """A module's folder; of several modules of one path the one that the command ran in, or none."""
+        folders = self._go_modules[module]
+        around = [folder for folder in folders if not folder or f"{self._cwd}/".startswith(f"{folder}/")]
+        return max(around, key=len) if around else folders[0] if len(folders) == 1 else None
+
     @cached_property
-    def _go_modules(self) -> list[tuple[str, str]]:
-        """(module path, folder) of the repository's Go modules, the longest path first."""
-        modules = []
+    def _go_modules(self) -> dict[str, list[str]]:
+        """The folders of the repository's Go modules by module path, the longest path first."""
+        modules: dict[str, list[str]] = {}
         for path in self._by_name.get("go.mod", ()):
             for line in range(1, 30):
                 if match := re.match(r"module\s+\"?([^\s\"]+)", self.source_line(path, line)):
-                    modules.append((match[1], path.rpartition("/")[0]))
+                    modules.setdefault(match[1], []).append(path.rpartition("/")[0])
                     break
-        return sorted(modules, key=lambda pair: -len(pair[0]))
+        return dict(sorted(modules.items(), key=lambda pair: -len(pair[0])))
 
     def source_line(self, path: str, line: int) -> str:
         """A line of a file of the repository; empty if there is none. Only what `map` returned is read."""

@@ -119,3 +119,12 @@ def test_libraries_and_names_are_told_apart_from_paths() -> None:
     assert not is_library("/usr/src/app/a.py")
     assert looks_like_path("tests/test_a.py")
     assert not looks_like_path("example.org/till")
+
+
+def test_of_two_go_modules_of_one_name_the_one_that_ran_is_meant(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "go.mod").write_text("module example.com/x\n")
+        (tmp_path / folder / "x_test.go").write_text("package x\n")
+    found = [PathMapper(tmp_path, cwd).in_package("example.com/x", "x_test.go") for cwd in ("a", "b", "")]
+    assert found == ["a/x_test.go", "b/x_test.go", None]
