@@ -23,6 +23,9 @@ class DeclaredReport(Protocol):
     def path(self) -> str: ...
 
 
+RUN_DIR = "${run.dir}/"
+
+
 @dataclass(frozen=True)
 class NamedReport:
     """A report by format and path, as a manifest would declare it."""
@@ -96,13 +99,15 @@ def judge(
 
 
 def _sources(report: RunReport) -> list[Source]:
+    """The reports by the names that a result gives them: as declared, or below the folder they are in."""
     declared, beneath = report.declared, report.beneath
-    if declared is None:
+    if declared is None or report.path is None:
         return []
-    if len(report.files) == 1 or not report.files:
-        path = report.files[0] if report.files else report.path
-        return [Source(declared.path, path=path, beneath=beneath)] if path is not None else []
-    return [
-        Source(str(path.relative_to(beneath)) if beneath else str(path), path=path, beneath=beneath)
-        for path in report.files
-    ]
+    prefix = RUN_DIR if declared.path.startswith(RUN_DIR) else ""
+    sources = []
+    for path in report.files or (report.path,):
+        label = declared.path
+        if path != report.path and beneath is not None:
+            label = f"{prefix}{path.relative_to(beneath)}"
+        sources.append(Source(label, path=path, beneath=beneath))
+    return sources

@@ -106,3 +106,13 @@ def test_a_report_that_is_not_due_leaves_the_verdict_to_the_exit_code(tmp_path: 
     may = RunReport(Declared(), root / "out/r.xml", root, due=False)
     fields = judge(Ending(0), may, log=tmp_path / "log", root=root).fields
     assert (fields["status"], fields["parsed"]) == ("passed", False)
+
+
+def test_the_one_file_of_a_pattern_is_named(tmp_path: Path) -> None:
+    (tmp_path / "gtest").mkdir()
+    file = tmp_path / "gtest/unit.xml"
+    file.write_text(RED)
+    named = Declared(path="${run.dir}/gtest/*.xml")
+    report = RunReport(named, tmp_path / "gtest/*.xml", tmp_path, files=(file,))
+    fields = judge(Ending(1), report, log=tmp_path / "log", root=worktree(tmp_path)).fields
+    assert fields["report"].source == "${run.dir}/gtest/unit.xml"
