@@ -182,9 +182,16 @@ GO = Suite(
             {"a_test.go": f"{_GO}\nfunc TestBad(t *testing.T) {{\n\tnowhere()\n}}\n"},
             Expected("error", "collection_error", "a_test.go:8", "nowhere"),
         ),
-        "crash": (
+        "panic": (
             {"a_test.go": f'{_GO}\nfunc TestBad(t *testing.T) {{\n\tpanic("broken")\n}}\n'},
-            Expected("error", "crash", "a_test.go:8", "broken"),
+            Expected("failed", "tests_failed", "a_test.go:8", "broken", 2, 1),
+        ),
+        "crash": (
+            {
+                "a_test.go": f"{_GO}\nfunc TestBad(t *testing.T) {{\n"
+                '\tgo func() { panic("broken") }()\n\tselect {}\n}\n'
+            },
+            Expected("error", "crash", None, "broken"),
         ),
     },
 )  # fmt: skip
