@@ -19,9 +19,8 @@ BROWSER_FLAGS = (
 )  # fmt: skip
 
 
-@pytest.fixture(scope="session", autouse=True)
-def engine() -> None:
-    """The session's engine; nothing is tried without one."""
+def pytest_sessionstart() -> None:
+    """Nothing is tried without an engine."""
     found = shutil.which("docker")
     answer = subprocess.run([found, "version"], capture_output=True, text=True) if found else None
     if answer is None or answer.returncode:
