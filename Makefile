@@ -2,6 +2,8 @@
 # PYTHON names the interpreter that .venv is made of (3.11 or newer).
 PYTHON ?= python3
 PY := .venv/bin/python
+# Tests of one file share a home and its daemon; homes do not meet.
+SPREAD := -n 2 --dist loadfile
 
 .PHONY: demo test engine integration bench lint unit clean
 .DEFAULT_GOAL := demo
@@ -10,7 +12,7 @@ demo: .venv/.devbay
 	@.venv/bin/devbay demo
 
 test: engine lint unit
-	@$(PY) -m pytest integration -m "not full"
+	@$(PY) -m pytest integration -m "not full" $(SPREAD)
 	@$(PY) integration/leftovers.py
 
 # Installs and starts a container engine, its images and a browser where it may, and says what is
@@ -18,8 +20,8 @@ test: engine lint unit
 engine:
 	@integration/engine/engine.sh all
 
-integration: engine lint
-	@$(PY) -m pytest tests integration --durations=25 --durations-min=1
+integration: engine lint unit
+	@$(PY) -m pytest integration $(SPREAD) --durations=25 --durations-min=1
 	@$(PY) integration/leftovers.py
 
 bench: engine .venv/.dev

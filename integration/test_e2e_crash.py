@@ -43,7 +43,9 @@ def test_killed_while_a_bay_is_created(own_house: House, make_own: Callable[...,
     assert git(repository, "branch", "--format=%(refname:short)") == "main"
 
 
-@pytest.mark.parametrize("moment", [0.02, 0.1, 0.25, 0.5])
+@pytest.mark.parametrize(
+    "moment", [0.1, *(pytest.param(each, marks=pytest.mark.full) for each in (0.02, 0.25, 0.5, 1.0))]
+)
 def test_killed_at_any_moment_of_creating(own_house: House, make_own: Callable[..., Path], moment: float):
     repository = make_own("tiny", "r")
     own_house.devbay("ls", cwd=repository)
@@ -115,7 +117,7 @@ def test_services_go_on_while_the_daemon_is_dead_and_are_known_again(
     assert {each["health"] for each in after["services"]} == {"healthy"}
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.full), signal.SIGKILL])
 def test_a_create_ends_with_its_command_and_leaves_a_bay_that_can_be_seen_and_removed(
     own_house: House, make_own: Callable[..., Path], number: signal.Signals
 ):

@@ -124,7 +124,11 @@ def test_a_branch_that_was_there_before_is_kept(house: House, repository: Path):
     assert "older" in branches(repository)
 
 
-@pytest.mark.parametrize("what", ["changed", "untracked", "staged", "deleted", "detached-commit"])
+@pytest.mark.parametrize(
+    "what",
+    ["changed", "untracked", *(pytest.param(each, marks=pytest.mark.full) for each in ("staged", "deleted")),
+     "detached-commit"],
+)  # fmt: skip
 def test_a_destroy_that_would_lose_work_is_refused_before_anything_is_touched(
     house: House, make: Callable[..., Path], what: str
 ):

@@ -201,6 +201,7 @@ def test_a_second_bay_installs_nothing_and_has_the_same_result(lab):
         assert lab.run(spec, template, "cat deps/what deps/lock") == "x\n1\n"
 
 
+@pytest.mark.full
 def test_bays_with_different_lock_files_do_not_disturb_each_other(lab):
     one = lab.spec("one")
     first = lab.ready(one)
@@ -323,6 +324,7 @@ def test_an_install_that_changes_only_volumes_leaves_the_image_as_it_is(lab):
     assert template.size > 0
 
 
+@pytest.mark.full
 def test_an_image_with_its_own_workspace_keeps_it(lab):
     worktree = lab.worktree("one", Dockerfile=f"FROM {IMAGE}\nRUN mkdir /workspace && touch /workspace/own\n")
     spec = lab.spec(image=None, build=BuildSpec(worktree), command=f"touch /bin/tool; {COUNT}")
@@ -337,6 +339,7 @@ def test_the_home_of_an_install_is_the_home_of_the_bay(lab):
     assert lab.run(spec, template, "cat ~/venvs/one; touch ~/mine; whoami") == "v\ndevbay\n"
 
 
+@pytest.mark.full
 def test_downloads_in_the_home_are_no_result_so_that_a_bay_keeps_its_home(lab):
     command = f"mkdir -p ~/.npm/_cacache ~/.cache/pip; echo x > ~/.npm/_cacache/a; {COUNT}"
     spec = lab.spec(command=command)
@@ -366,6 +369,7 @@ def test_caches_are_shared_by_bays_and_installs(lab):
     assert "dev.devbay.bay" not in labels
 
 
+@pytest.mark.full
 def test_a_ca_bundle_and_proxies_reach_the_install_and_leave_no_trace(lab, tmp_path):
     (tmp_path / "ca.pem").write_text("bundle")
     lab.outbound = Outbound(tmp_path / "ca.pem", (("http", "http://proxy.example:1"),))
@@ -426,6 +430,7 @@ def test_no_file_of_the_worktree_belongs_to_root_when_the_runtime_does_it_all(la
     assert runtime.inventory(spec.bay) == []
 
 
+@pytest.mark.full
 def test_volumes_are_made_without_the_process_that_installed_and_old_templates_let_go(lab):
     spec = lab.spec(command=f"touch /bin/tool; {COUNT}")
     first = lab.runtime()
@@ -614,6 +619,7 @@ def test_a_bays_container_is_never_taken_for_what_an_install_left(lab):
     assert containers.inspect(lab.engine, container).state == "running"
 
 
+@pytest.mark.full
 def test_the_least_recently_used_templates_make_room(lab):
     keys = []
     for number in range(3):
@@ -630,6 +636,7 @@ def test_the_least_recently_used_templates_make_room(lab):
     assert [template.key for template in lab.store.templates()] == [keys[1]]  # a bay holds it
 
 
+@pytest.mark.full
 def test_a_pruned_template_is_installed_again(lab):
     spec = lab.spec()
     template = lab.ensure(spec)
@@ -640,6 +647,7 @@ def test_a_pruned_template_is_installed_again(lab):
     assert lab.run(spec, again, "cat deps/what") == "x\n"
 
 
+@pytest.mark.full
 def test_what_is_left_of_a_pruned_template_is_not_touched_while_a_bay_has_forks_of_it(lab):
     one = lab.spec("one", command=f"touch /bin/tool; {COUNT}")
     first = lab.ready(one)
@@ -655,6 +663,7 @@ def test_what_is_left_of_a_pruned_template_is_not_touched_while_a_bay_has_forks_
 # -- with real package managers ------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_pip_installs_a_package_of_the_repository_into_the_image_once(lab):
     files = {
         "pkg__pyproject.toml": PYPROJECT,
@@ -696,6 +705,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 """
 
 
+@pytest.mark.full
 def test_npm_installs_a_workspace_without_running_its_scripts(lab):
     root = {
         "name": "shop",
