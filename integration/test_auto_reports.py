@@ -69,7 +69,8 @@ def bay_of(house: House, name: str, suites: tuple[Suite, ...]) -> Path:
                 )
     manifest = f"version: 1\nproject: {name}\ntasks:\n{''.join(tasks)}"
     path = house.root / "repositories" / name
-    repository(path, {"devbay.yaml": manifest, ".gitignore": "unit_tests\n__pycache__\n.pytest_cache\n", **files})
+    ignored = "unit_tests\n__pycache__\n.pytest_cache\n/*/*/node_modules/\n"
+    repository(path, {"devbay.yaml": manifest, ".gitignore": ignored, **files})
     (path / "node_modules").symlink_to("/opt/js/node_modules")
     git(path, "add", "-A")
     git(path, "commit", "-q", "-m", "Find packages in the image")

@@ -278,11 +278,11 @@ RUNNERS: tuple[Runner, ...] = (
     ),
     Runner(
         "vitest", frozenset({"vitest"}), ask=_vitest, select=selectors.jest,
-        tried="4: --reporter replaces the reporters of a configuration, so not where one names some",
+        tried="3 and 4: --reporter replaces the reporters of a configuration, so not where one names some",
     ),
     Runner(
         "playwright", frozenset({"playwright"}), frozenset({"test"}), ask=_playwright,
-        select=selectors.playwright, tried="1.5x: same output; --reporter replaces those of a configuration",
+        select=selectors.playwright, tried="1.65: same output; --reporter replaces those of a configuration",
     ),
     Runner(
         "mocha", frozenset({"mocha", "_mocha"}), select=selectors.mocha,
@@ -312,7 +312,7 @@ RUNNERS: tuple[Runner, ...] = (
         "gotestsum", frozenset({"gotestsum"}), ask=_gotestsum,
         tried="not tried: documented as an environment variable of the option --jsonfile",
     ),
-    Runner("maven", frozenset({"mvn", "mvnw"}), ask=_maven, tried="Surefire writes these by itself"),
+    Runner("maven", frozenset({"mvn", "mvnw"}), ask=_maven, tried="not tried: documented as written always"),
     Runner("gradle", frozenset({"gradle", "gradlew"}), ask=_gradle,
         tried="not tried: documented as written always",),
     Runner(
