@@ -266,11 +266,11 @@ def _gtest(at: Situation) -> Ask | None:
 RUNNERS: tuple[Runner, ...] = (
     Runner(
         "pytest", frozenset({"pytest", "py.test", "pytest-3"}), ask=_pytest, select=selectors.pytest,
-        tried="9.1: one line more at the end of its output",
+        tried="9.2: one line more at the end of its output",
     ),
     Runner(
         "node", frozenset({"node", "tsx"}), options=frozenset({"--test"}), ask=_node, select=selectors.node,
-        tried="18.20, 20.20, 22.23, 24.21: same output; before 18.17 Node refuses the options",
+        tried="18.20, 20.20, 22.23, 24.21: same output; below 18.17 nothing is asked (documented, not tried)",
     ),
     Runner(
         "jest", frozenset({"jest"}), ask=_jest, select=selectors.jest,
