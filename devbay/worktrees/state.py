@@ -87,7 +87,8 @@ def _own_changes(worktree: Path, git_dir: Path, *, hidden: bool) -> tuple[list[s
     folder = Path(tempfile.mkdtemp(prefix="devbay-index-"))
     try:
         env = {"GIT_INDEX_FILE": str(folder / "index")}
-        shutil.copyfile(git_dir / "index", folder / "index")
+        # with its time, by which git knows entries that may have changed in the same tick
+        shutil.copy2(git_dir / "index", folder / "index")
         listed = b"".join(os.fsencode(path) + b"\0" for path in flagged)
         for flag in ("--no-assume-unchanged", "--no-skip-worktree"):
             git.out("update-index", flag, "-z", "--stdin", stdin=listed, env=env)
