@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from devbay.cli.app import COMMANDS
 from devbay.tools import build_tools
 from devbay.tools.registry import Tool
 
@@ -47,6 +48,11 @@ def test_the_examples_are_calls_and_answers_that_the_schemas_allow(name: str):
             TOOLS[name].answer.model_validate(found)  # refuses fields that the schema leaves open
 
 
-def test_the_readme_names_every_tool():
+def test_the_readme_names_every_tool_and_every_command():
     readme = (PAGE.parents[1] / "README.md").read_text()
     assert not [name for name in TOOLS if f"`{name}`" not in readme]
+    assert not [name for name in COMMANDS if not re.search(rf"`(devbay )?{name}[ `]", readme)]
+
+
+def test_the_readme_stays_short():
+    assert len((PAGE.parents[1] / "README.md").read_text().splitlines()) < 300
