@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from devbay.errors import DevbayError
+from devbay.errors import WORK_FAILED, DevbayError
 from devbay.home import private_dir
 
 SCHEMA_VERSION = 2
@@ -149,6 +149,9 @@ UPDATE runs SET details = json_remove(details, '$.tests'),
 }
 
 
+_DISK = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+
+
 class Database:
     """One connection for all threads of the daemon, guarded by a re-entrant lock.
 
@@ -158,6 +161,7 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         private_dir(path.parent)
+        self._path = path
         self._lock = threading.RLock()
         self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=10)
         path.chmod(0o600)
@@ -186,20 +190,20 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Cursor]:
-        """A transaction: committed at the end of the block, rolled back if it raises."""
-        with self._lock:
+        """A transaction: committed at the end of the block, rolled back if it raises (also `disk_failed`)."""
+        with self._lock, _disk_errors(self._path):
             cursor = self._connection.cursor()
-            nested = self._connection.in_transaction
-            if not nested:
-                cursor.execute("BEGIN IMMEDIATE")
+            if self._connection.in_transaction:
+                yield cursor
+                return
+            cursor.execute("BEGIN IMMEDIATE")
             try:
                 yield cursor
-            except BaseException:
-                if not nested:
-                    cursor.execute("ROLLBACK")
-                raise
-            if not nested:
                 cursor.execute("COMMIT")
+            finally:
+                # a failed COMMIT leaves it open, and sqlite itself rolls some failures back
+                if self._connection.in_transaction:
+                    cursor.execute("ROLLBACK")
 
     def rows(self, sql: str, *args: object) -> list[sqlite3.Row]:
         with self._lock:
@@ -208,3 +212,19 @@ class Database:
     def close(self) -> None:
         with self._lock:
             self._connection.close()
+
+
+@contextmanager
+def _disk_errors(path: Path) -> Iterator[None]:
+    """Tell what the disk refuses as the error `disk_failed`."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF not in _DISK:  # the low byte; the others say more of the same
+            raise
+        raise DevbayError(
+            "disk_failed",
+            f"devbay cannot write what it remembers ({path}): {error}",
+            next="make room or correct the permissions, then repeat",
+            exit_code=WORK_FAILED,
+        ) from error

@@ -251,3 +251,25 @@ def test_a_forgotten_repository_gives_its_name_and_grants_back_unless_it_has_bay
     store.forget_repositories([REPO])
     assert not store.grants(REPO)
     assert store.claim_repository("cd" * 8, "/s/.git", "/s", "shop").shared_name == "shop"
+
+
+def test_a_full_disk_is_said_and_what_is_written_later_is_kept(store: Store, tmp_path: Path) -> None:
+    store.database.rows("PRAGMA max_page_count=1")  # never less than there are
+    with pytest.raises(DevbayError, match="full") as caught:
+        store.set_setting("big", "x" * 1_000_000)
+    assert caught.value.code == "disk_failed"
+    store.database.rows("PRAGMA max_page_count=1000000")
+    store.set_setting("small", "kept")
+    again = Store(tmp_path / "home" / "state.db")
+    assert (again.setting("big"), again.setting("small")) == (None, "kept")
+
+
+def test_a_run_of_a_part_of_the_tests_is_no_baseline(store: Store) -> None:
+    store.add_bay(bay("a"))
+    for name, details in (("r1", {}), ("r2", {"part": True})):
+        store.add_run(RunRecord(name, "id-a", "unit", "running", "t", "/f", details=details))
+        store.update_run(name, status="failed", result={"exit_code": 1}, tree_commit="c1", tree_dirty=False)
+    newest = store.newest_run("unit", bay_id="id-a")
+    whole = store.newest_run("unit", commit="c1", whole=True)
+    assert newest is not None and newest.id == "r2"
+    assert whole is not None and whole.id == "r1"
