@@ -250,17 +250,25 @@ class Store:
         ]
 
     def newest_run(
-        self, task: str, *, bay_id: str | None = None, commit: str | None = None, before: str = ""
+        self,
+        task: str,
+        *,
+        bay_id: str | None = None,
+        commit: str | None = None,
+        before: str = "",
+        whole: bool = False,
     ) -> RunRecord | None:
         """The newest run of a task that found something out, in a bay or on a commit without local changes.
 
-        before: the id of a run that does not count, since it is the one that asks.
+        before: the id of a run that does not count, since it is the one that asks. whole: leave out runs of
+        a part of the tests.
         """
         rows = self.database.rows(
             "SELECT * FROM runs WHERE task = ? AND id != ? AND (? IS NULL OR bay = ?) AND (? IS NULL OR"
             " (tree_commit = ? AND tree_dirty = 0)) AND status IN ('passed', 'failed', 'error', 'timeout')"
-            " AND json_extract(result, '$.exit_code') IS NOT NULL ORDER BY rowid DESC LIMIT 1",
-            task, before, bay_id, bay_id, commit, commit,
+            " AND json_extract(result, '$.exit_code') IS NOT NULL"
+            " AND (? = 0 OR json_extract(details, '$.part') IS NULL) ORDER BY rowid DESC LIMIT 1",
+            task, before, bay_id, bay_id, commit, commit, whole,
         )  # fmt: skip
         return RunRecord(**_load(rows[0])) if rows else None
 

@@ -54,7 +54,7 @@ def baseline(store: Store, bay: Bay, task: str, compare_to: str, open_bay: Calla
     """
     if compare_to == BASE:
         commit = bay.record.base_commit
-        run = store.newest_run(task, commit=commit) if commit else None
+        run = store.newest_run(task, commit=commit, whole=True) if commit else None
         if run is None:
             raise DevbayError(
                 "no_run_to_compare",
@@ -77,7 +77,7 @@ def baseline(store: Store, bay: Bay, task: str, compare_to: str, open_bay: Calla
             )
         return Baseline(run, run.id)
     other = open_bay(compare_to)
-    run = store.newest_run(task, bay_id=other.record.id)
+    run = store.newest_run(task, bay_id=other.record.id, whole=True)
     if run is None:
         raise DevbayError(
             "no_run_to_compare",

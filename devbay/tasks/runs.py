@@ -81,7 +81,8 @@ class Runs:
             )  # fmt: skip
         folder = self.parts.home.runs / request.id
         make_folders(folder)
-        record = RunRecord(request.id, bay.record.id, task, "running", now(), str(folder))
+        details = {"part": True} if args or only else {}
+        record = RunRecord(request.id, bay.record.id, task, "running", now(), str(folder), details=details)
         self.parts.store.add_run(record)
         run = Run(bay, request, folder)
         work = Work(f"run-{request.id}", lambda job: self._body(run, record, against, job))
@@ -202,7 +203,7 @@ class Runs:
             status=result.status,
             finished_at=now(),
             result=result.as_json(),
-            details={},
+            details=record.details,
             tree_commit=tree.commit if tree else None,
             tree_dirty=tree.dirty if tree else True,
         )
