@@ -7,6 +7,7 @@ cannot disagree on arguments, answers or errors.
 from __future__ import annotations
 
 import difflib
+import errno
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -174,7 +175,17 @@ def error_outcome(error: DevbayError) -> Outcome:
 
 
 def internal_error(what: str, error: Exception) -> DevbayError:
-    """A fault of devbay itself, as callers see it; the traceback is in the daemon's log."""
+    """A fault of devbay itself, as callers see it; the traceback is in the daemon's log.
+
+    A disk that takes nothing more can stop any write, and is no fault of devbay.
+    """
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        return DevbayError(
+            "disk_failed",
+            f"{what}: {error.strerror}" + (f": {error.filename}" if error.filename else ""),
+            next="make room, then repeat (`devbay gc --all` removes caches and unused templates)",
+            exit_code=WORK_FAILED,
+        )
     return DevbayError(
         "internal_error",
         f"{what} failed inside devbay: {type(error).__name__}: {str(error)[:300]}",

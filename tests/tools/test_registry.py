@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from devbay import answers
 from devbay.answers import Answer
 from devbay.jobs import Job
-from devbay.tools.registry import Arguments, Call, Outcome, Registry, Tool, UnknownTool
+from devbay.tools.registry import Arguments, Call, Outcome, Registry, Tool, UnknownTool, internal_error
 from devbay.tools.schemas import input_schema, output_schema
 from tests.daemon import fake
 
@@ -51,6 +51,13 @@ def test_a_fault_is_an_internal_error(caplog: pytest.LogCaptureFixture) -> None:
     outcome = call("fail", how="bug")
     assert error(outcome)["code"] == "internal_error"
     assert "RuntimeError" in caplog.text
+
+
+def test_a_full_disk_is_no_fault_of_devbay_and_names_the_file() -> None:
+    told = internal_error("bay_create", OSError(errno.ENOSPC, "No space left on device", "/home/x/state.db"))
+    assert told.code == "disk_failed"
+    assert "No space left on device: /home/x/state.db" in told.message
+    assert internal_error("bay_create", OSError(errno.ENOENT, "gone")).code == "internal_error"
 
 
 def test_an_unknown_tool_names_near_ones() -> None:
