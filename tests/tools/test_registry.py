@@ -1,3 +1,4 @@
+import errno
 import json
 from pathlib import Path
 from typing import Any
