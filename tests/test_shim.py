@@ -227,7 +227,7 @@ def test_a_closed_stdin_and_stdout_end_the_pipe_quietly(home: House) -> None:
         f"import sys; sys.path.insert(0, {str(fake.ROOT)!r})\n"
         "from devbay.shim import main; raise SystemExit(main())"
     )
-    script = f'exec {sys.executable} -c "$0" <&- >&-'
+    script = f'exec "{sys.executable}" -c "$0" <&- >&-'
     found = subprocess.run(
         ["sh", "-c", script, code], env=home.env, capture_output=True, timeout=10, check=False
     )

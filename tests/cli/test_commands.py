@@ -114,7 +114,7 @@ def test_an_error_of_a_tool_is_shown_with_its_next_step_and_code(shared: House) 
 
 
 def test_a_reader_that_leaves_is_no_failure(shared: House) -> None:
-    script = f"{sys.executable} -m devbay ls | head -0; echo ${{PIPESTATUS[0]}}"
+    script = f"'{sys.executable}' -m devbay ls | head -0; echo ${{PIPESTATUS[0]}}"
     found = subprocess.run(
         ["bash", "-c", script], cwd=fake.ROOT, env=shared.env, capture_output=True, text=True, check=True
     )
@@ -136,7 +136,7 @@ def test_a_folder_that_was_removed_is_said(shared: House, tmp_path: Path) -> Non
     gone = tmp_path / "gone"
     gone.mkdir()
     env = {**shared.env, "PYTHONPATH": str(fake.ROOT)}
-    script = f"cd {gone}; rmdir {gone}; exec {sys.executable} -m devbay.__main__ ls"
+    script = f"cd {gone}; rmdir {gone}; exec '{sys.executable}' -m devbay.__main__ ls"
     found = subprocess.run(["bash", "-c", script], env=env, capture_output=True, text=True, check=False)
     assert found.returncode == 2
     assert "no_directory" in found.stderr

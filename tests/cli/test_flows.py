@@ -136,7 +136,7 @@ def test_a_runs_exit_code_is_zero_only_if_it_passed(
 
 def test_a_run_into_a_closed_pipe_still_ends_with_its_own_code(home: Scripted) -> None:
     home.script(bay_run_task=[FAILED])
-    script = f"{sys.executable} -m devbay run login unit 2>/dev/null | head -0; echo ${{PIPESTATUS[0]}}"
+    script = f"'{sys.executable}' -m devbay run login unit 2>/dev/null | head -0; echo ${{PIPESTATUS[0]}}"
     found = subprocess.run(
         ["bash", "-c", script], cwd=fake.ROOT, env=home.env, capture_output=True, check=True
     )
