@@ -9,6 +9,7 @@ import contextlib
 import http.client
 import http.cookiejar
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -70,10 +71,10 @@ def run(connect: Connect, say: Say, *, progress: Any = None, keep: bool = False)
                 with _deaf_to_ctrl_c(say):
                     summary["left"] = remove(connect, folder)
     if kept:
+        there, all_of_it = shlex.quote(str(shop)), shlex.quote(str(folder))
+        removing = "; ".join(f"devbay rm {name} --force" for name in BAYS)
         say(f"\nkept; look around in {shop}, then remove all of it:")
-        say(
-            f"  cd {shop} && devbay rm {BAYS[0]} --force; devbay rm {BAYS[1]} --force; cd / && rm -r {folder}"
-        )
+        say(f"  cd {there} && {removing}; cd / && rm -r {all_of_it}")
     else:
         say("\nremoved both bays with their data, and the repository")
     summary["ok"] = all(summary["checks"].values()) and not summary.get("left")
