@@ -75,7 +75,7 @@ def _become_daemon(argv: list[str], env: dict[str, str], log: int, told: int) ->
         if os.fork() != 0:
             os._exit(0)
         os.chdir("/")
-        os.umask(0o077)
+        os.umask(0o022)
         null = os.open(os.devnull, os.O_RDONLY)
         keep = [os.dup(fd) for fd in _above(null, log, told)]
         for target, fd in enumerate((keep[0], keep[1], keep[1], keep[2])):

@@ -86,7 +86,7 @@ class Logs:
         names = [service] if service else list(bay.manifest.services)
         if service:
             _known_service(bay, service)
-        start = cursor or _moment(since)
+        start = _position(cursor) or _moment(since)
         depth = None if pattern or start else lines
         entries: list[LogEntry] = []
         for name in names:
@@ -187,6 +187,13 @@ def _pattern(grep: str | None) -> re.Pattern[str] | None:
         raise DevbayError(
             "bad_arguments", f"grep: {error}", next="write a regular expression, or escape it"
         ) from error
+
+
+def _position(cursor: str | None) -> str | None:
+    """A cursor of services' logs is the time of the last line."""
+    if cursor is not None and not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z", cursor):
+        raise DevbayError("bad_arguments", f"cursor: {cursor[:40]!r} is none", next="leave it out")
+    return cursor
 
 
 def _moment(since: str | None) -> str | None:

@@ -82,7 +82,7 @@ class Boot:
         bay.runtime.check()
         observed = bay.runtime.observe(bay.ref)
         bay.update(wanted=state, reason="")
-        names = list(bay.manifest.services) if bay.loaded.valid else []
+        names = list(bay.manifest.services) if bay.is_valid() else []
         services = tuple(WantedService(name, needs=tuple(bay.manifest.dependencies(name))) for name in names)
         wanted = Wanted("cold" if state == "cold" else "frozen", services)
         return self._execute(plan(wanted, observed, self._known(observed)))
@@ -156,7 +156,7 @@ class Boot:
         return Known(
             healthy=bay.parts.health.healthy(bay.record.id, refs),
             done=frozenset(bay.record.setup_done),
-            published=bay.loaded.valid and bay.parts.proxy.serves(bay.record.site, bay.routes),
+            published=bay.is_valid() and bay.parts.proxy.serves(bay.record.site, bay.routes),
         )
 
     # -- doing -----------------------------------------------------------------------------------------

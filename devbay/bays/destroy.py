@@ -14,8 +14,10 @@ from devbay.errors import PERSON_NEEDED, DevbayError
 from devbay.jobs import Job
 from devbay.worktrees import (
     OwnWork,
+    Repository,
     commits_of_own,
     delete_branch,
+    in_progress,
     lock_reason,
     own_work,
     remove_worktree,
@@ -45,10 +47,16 @@ def examine(bay: Bay) -> Findings:
         found.kept = [f"worktree {worktree} (adopted)", f"branch {record.branch} (adopted)"]
         return found
     found.gone = not worktree.is_dir() or not record.git_dir
+    repository = _repository(bay)
+    if repository is None:
+        if not found.gone:
+            found.blockers.append("its repository is gone, so what is in the worktree cannot be told")
+            found.kept.append(f"worktree {worktree} (its repository is gone; remove it by hand)")
+        return found
     if not found.gone:
         _look(bay, worktree, found)
     if record.branch:
-        found.own_commits = commits_of_own(bay.repository, record.branch)
+        found.own_commits = commits_of_own(repository, record.branch)
         if not record.created_branch:
             found.kept.append(f"branch {record.branch} (it was there before the bay)")
         elif found.own_commits:
@@ -74,8 +82,19 @@ def _look(bay: Bay, worktree: Path, found: Findings) -> None:
         *(f"untracked: {shown(path)}" for path in work.untracked),
         *(f"changed since it was copied: {shown(path)}" for path in work.changed_includes),
         *(f"commit on no branch: {shown(commit)}" for commit in unheld),
+        *in_progress(Path(bay.record.git_dir)),
     ]
     found.trashed = [*work.excepted, *work.changed, *work.untracked, *work.changed_includes]
+
+
+def _repository(bay: Bay) -> Repository | None:
+    """The bay's repository, or None if it is not there any more."""
+    try:
+        return bay.repository
+    except DevbayError as error:
+        if error.code != "not_a_repository":
+            raise
+        return None
 
 
 def shown(text: str) -> str:
@@ -106,28 +125,35 @@ def destroy(bay: Bay, *, force: bool, job: Job) -> DestroyAnswer:
         job.progress("removing containers, volumes and network")
         removed += bay.runtime.teardown(bay.ref, job)
     trash = None
-    if not record.adopted:
-        if not found.gone and (found.trashed or found.blockers):
-            trash = to_trash(
-                bay.parts.home.trash, record.id, worktree, found.trashed, git_dir=Path(record.git_dir)
-            )
+    repository = _repository(bay)
+    if not record.adopted and repository is not None:
+        if not found.gone:
+            trash = _rescue(bay, worktree)
         job.progress("removing the worktree")
-        if remove_worktree(bay.repository, worktree, force=force):
+        if remove_worktree(repository, worktree, force=force):
             removed.append(f"worktree {worktree}")
-        if record.branch and delete_branch(
-            bay.repository, record.branch, created_branch=record.created_branch
-        ):
+        if record.branch and delete_branch(repository, record.branch, created_branch=record.created_branch):
             removed.append(f"branch {record.branch}")
     _forget(bay)
     answer = DestroyAnswer(bay=record.name, destroyed=True, removed=removed, kept=found.kept)
     return answer.model_copy(update={"trash": str(trash)}) if trash else answer
 
 
+def _rescue(bay: Bay, worktree: Path) -> Path | None:
+    """Put into the trash what is in the worktree now: it may have been written since it was examined."""
+    now = Findings()
+    _look(bay, worktree, now)
+    if not now.trashed and not now.blockers:
+        return None
+    git_dir = Path(bay.record.git_dir)
+    return to_trash(bay.parts.home.trash, bay.record.id, worktree, now.trashed, git_dir=git_dir)
+
+
 def dry_run(bay: Bay) -> DestroyAnswer:
     """What `destroy` would remove, keep and refuse on."""
     record, found = bay.record, examine(bay)
     removed = bay.runtime.inventory(bay.ref) if _engine_answers(bay) else []
-    if not record.adopted:
+    if not record.adopted and _repository(bay) is not None:
         removed.append(f"worktree {record.worktree}")
         if record.created_branch and not found.own_commits:
             removed.append(f"branch {record.branch}")
@@ -152,7 +178,8 @@ def refused(bay: Bay, found: Findings) -> DevbayError:
 
 def _own_work(bay: Bay, worktree: Path) -> OwnWork:
     record = bay.record
-    manifest = bay.loaded.manifest
+    loaded = bay.loaded_or_none()
+    manifest = loaded.manifest if loaded is not None else None
     reports = [
         task.report.path
         for task in (manifest.tasks.values() if manifest else ())

@@ -120,6 +120,11 @@ class Bay:
         except DevbayError:
             return None
 
+    def is_valid(self) -> bool:
+        """Whether there is a manifest that can be used."""
+        loaded = self.loaded_or_none()
+        return loaded is not None and loaded.valid
+
     def manifest_state(self) -> tuple[Loaded | None, Literal["own", "inherited", "missing", "invalid"]]:
         """The loaded manifest (None if missing) and in one word where it is from or what is wrong."""
         loaded = self.loaded_or_none()

@@ -219,6 +219,8 @@ class Bays:
             work.wait(wait_s, caller.job)
             bay = self.open(caller, bay.record.id, None)
         self._reprobe(bay)
+        if bay.record.wanted == "running":
+            self._keep_proxy()
         info = self.info(bay)
         extra: dict[str, object] = {}
         record = bay.record
@@ -293,6 +295,7 @@ class Bays:
             )
         if (name, "port") not in bay.host_ports:
             bay.assign_ports()
+        self._keep_proxy()
         url = service_url(manifest, name, "host", bay.addresses)
         if not bay.is_browsable(name):
             note = "url: for code on this machine; this service is not for browsers"
@@ -307,6 +310,11 @@ class Bays:
 
     def long_running(self, bay: Bay) -> list[str]:
         return [name for name, service in bay.manifest.services.items() if service.kind == "service"]
+
+    def _keep_proxy(self) -> None:
+        """Start a proxy that died: nobody else notices. Why it cannot run, publishing and doctor say."""
+        with contextlib.suppress(DevbayError):
+            self.parts.proxy.ensure()
 
     def touch(self, bay: Bay) -> None:
         """Remember that the bay was used."""

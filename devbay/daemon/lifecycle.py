@@ -126,7 +126,7 @@ def run(make: Make, *, home: Home, ready_fd: int | None = None, idle_s: float = 
 
     `ready_fd` gets `ready` once the socket answers, or the error of a failed start as JSON.
     """
-    os.umask(0o077)
+    os.umask(0o022)  # worktrees are for containers of any user; what is private lies in folders of mode 0700
     try:
         with _Ready(ready_fd) as ready:
             open_log(home)

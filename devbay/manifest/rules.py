@@ -230,6 +230,8 @@ def _report(path: KeyPath, task: Task, root: Path | None) -> Iterator[Finding]:
         return
     where = (*path, "report", "path")
     relative = task.report.path.removeprefix(RUN_DIR)
+    if not paths.parts(relative):
+        yield _error("path", where, "a report is a file, not a whole folder", "write `${run.dir}/junit.xml`")
     if "${" in relative:
         fix = "write `${run.dir}/` at its start or nowhere"
         yield _error("R7", where, "only `${run.dir}/` at its start is filled in here", fix)

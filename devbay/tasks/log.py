@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -21,9 +22,11 @@ class StreamScrubber(Protocol):
 class RunLog:
     """Takes raw output chunk by chunk. `full`: the log reached its bound and the rest was not stored."""
 
-    def __init__(self, path: Path, scrubber: StreamScrubber) -> None:
+    def __init__(self, path: Path, scrubber: Callable[[], StreamScrubber]) -> None:
+        """`scrubber` is called at the first output: by then all that the run was given is known."""
         self._file = path.open("ab", buffering=0)
-        self._scrubber = scrubber
+        self._make_scrubber = scrubber
+        self._scrubber: StreamScrubber | None = None
         self._lock = threading.Lock()
         self._size = path.stat().st_size
         self._tail = b""
@@ -31,11 +34,14 @@ class RunLog:
 
     def write(self, chunk: bytes) -> None:
         with self._lock:
+            if self._scrubber is None:
+                self._scrubber = self._make_scrubber()
             self._store(self._scrubber.feed(chunk))
 
     def close(self) -> None:
         with self._lock:
-            self._store(self._scrubber.close())
+            if self._scrubber is not None:
+                self._store(self._scrubber.close())
             self._file.close()
 
     @property

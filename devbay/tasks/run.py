@@ -6,7 +6,7 @@ import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -170,8 +170,9 @@ def perform(run: Run, job: Job) -> RunResult:
         ensure_parent(place)
     preparation = Asked(())
     before: Marks = {}
+    untracked_before: set[str] | None = None
     clock = time.monotonic()
-    log = RunLog(run.log_path, bay.parts.scrub.stream(bay.record.id))
+    log = RunLog(run.log_path, lambda: bay.parts.scrub.stream(bay.record.id))
     try:
         with ThreadPoolExecutor(max_workers=1) as pool:
             looking = pool.submit(_tree_before, run)
@@ -187,7 +188,6 @@ def perform(run: Run, job: Job) -> RunResult:
         )
     except Cancelled:
         ended = Exit(code=-1, cancelled=True)
-        untracked_before = set()
     except DevbayError as error:
         if error.code == OUTDATED:
             raise
@@ -207,8 +207,9 @@ def perform(run: Run, job: Job) -> RunResult:
     job = Job()  # reading the results is not cancelled: what was printed is still wanted
     report = _report(task, places, before, preparation)
     judged = _judge(run, spec, report, ended)
-    _remember_files(run, untracked_before)
-    run.tests = judged.tests
+    if untracked_before is not None:
+        _remember_files(run, untracked_before)
+    run.tests = _scrubbed_tests(judged.tests, bay)
     # the log was scrubbed as it came; what a report file says was not
     said = {name: _scrubbed(value, bay) for name, value in judged.fields.items()}
     return run.base(exit_code=ended.code, duration_ms=duration, **said)
@@ -299,6 +300,22 @@ def _tree_before(run: Run) -> set[str]:
     state = worktree_state(worktree, git_dir, submodules)
     run.tree = Tree(commit=state.commit or "", dirty=state.dirty)
     return set(untracked_files(worktree, git_dir))
+
+
+def _scrubbed_tests(tests: tuple[TestCase, ...], bay: Bay) -> tuple[TestCase, ...]:
+    """The tests with names that hold no secret; nearly always they are as they were."""
+    names = "\n".join(f"{test.name}\n{test.suite or ''}\n{test.file or ''}" for test in tests)
+    if bay.scrub(names) == names:
+        return tests
+    return tuple(
+        replace(
+            test,
+            name=bay.scrub(test.name),
+            suite=test.suite and bay.scrub(test.suite),
+            file=test.file and bay.scrub(test.file),
+        )
+        for test in tests
+    )
 
 
 def _scrubbed(value: Any, bay: Bay) -> Any:

@@ -264,7 +264,7 @@ class Runs:
         path.unlink(
             missing_ok=True
         )  # the engine still has the whole output; what was written is a part of it
-        log = RunLog(path, self.parts.scrub.stream(record.bay))
+        log = RunLog(path, lambda: self.parts.scrub.stream(record.bay))
         try:
             return runtime.end_run(bay.ref, record.id, log.write) is not None
         except DevbayError as error:

@@ -1,7 +1,7 @@
 """Worktrees of bays: made, adopted, filled, judged, mounted and removed, never trusting what is in them."""
 
 from devbay.worktrees.create import Created, adopt_worktree, create_worktree
-from devbay.worktrees.dirty import OwnWork, commits_of_own, own_work, unheld_commits
+from devbay.worktrees.dirty import OwnWork, commits_of_own, in_progress, own_work, unheld_commits
 from devbay.worktrees.include import copy_includes, include_patterns, read_includes
 from devbay.worktrees.mounts import git_env, git_mounts
 from devbay.worktrees.place import worktree_path
@@ -23,6 +23,7 @@ __all__ = [
     "delete_branch",
     "git_env",
     "git_mounts",
+    "in_progress",
     "include_patterns",
     "lock_reason",
     "own_work",

@@ -98,6 +98,28 @@ def commits_of_own(repository: Repository, branch: str) -> list[str]:
     return listed.splitlines()
 
 
+IN_PROGRESS = {
+    "rebase-merge": "a rebase is in progress",
+    "rebase-apply": "a rebase or `git am` is in progress",
+    "MERGE_HEAD": "a merge is in progress",
+    "MERGE_AUTOSTASH": "a merge holds stashed changes",
+    "CHERRY_PICK_HEAD": "a cherry-pick is in progress",
+    "REVERT_HEAD": "a revert is in progress",
+    "BISECT_LOG": "a bisect is in progress",
+    "refs/worktree": "it has references of its own (refs/worktree)",
+}
+"""What in a git directory holds work that no file and no branch shows (gitrepository-layout(5))."""
+
+
+def in_progress(git_dir: Path) -> list[str]:
+    """Operations of git that were begun in the worktree and not finished, in words."""
+    return [said for name, said in IN_PROGRESS.items() if _holds(git_dir / name)]
+
+
+def _holds(path: Path) -> bool:
+    return any(path.iterdir()) if path.is_dir() else path.exists()
+
+
 def unheld_commits(worktree: Path, git_dir: Path) -> list[str]:
     """`<short id> <subject>` of commits that only a detached HEAD of this worktree holds, submodules too."""
     found = Git(git_dir)

@@ -15,6 +15,7 @@ from devbay.worktrees.submodules import BASE_REF, linked_below
 
 KEPT_DAYS = 7
 STAMP = "%Y%m%dT%H%M%SZ"
+STAGED = "staged.patch"
 FOLDER = re.compile(r".+-(\d{8}T\d{6}Z)")
 
 
@@ -29,8 +30,9 @@ def to_trash(
 ) -> Path | None:
     """Keep `paths` (relative to the worktree) in `<trash>/<bay>-<UTC time>/`; None if nothing was there.
 
-    With `git_dir` commits that only a detached HEAD holds are kept too, as `<path>.bundle` files (to be
-    fetched from with git). Links are kept as links, special files are left out. The worktree is unchanged.
+    With `git_dir` also what no file shows: commits that only a detached HEAD holds, as `<path>.bundle` (to
+    be fetched from with git), and what is staged, as `staged.patch` (for `git apply --cached`). Links are
+    kept as links, special files are left out. The worktree is unchanged.
     Raises `disk_failed`.
     """
     moment = (now or datetime.datetime.now(datetime.UTC)).strftime(STAMP)
@@ -43,6 +45,11 @@ def to_trash(
                 private_dir(folder)
                 kept |= beneath.save(worktree, path, folder)
     if git_dir is not None:
+        staged = Git(git_dir, worktree).run("diff", "--cached", "--binary", "--no-ext-diff", "--no-textconv")
+        if staged.code == 0 and staged.out:
+            private_dir(trash)
+            (private_dir(folder) / STAGED).write_bytes(staged.out)
+            kept = True
         detached = [] if Git(git_dir).try_line("symbolic-ref", "--quiet", "HEAD") else [("HEAD", git_dir)]
         for path, own in [*detached, *linked_below(common_dir_of(git_dir), worktree).items()]:
             private_dir(trash)

@@ -12,7 +12,7 @@ from devbay.tasks.log import RunLog
 
 
 def test_a_secret_split_over_two_chunks_is_stored_nowhere(tmp_path: Path) -> None:
-    log = RunLog(tmp_path / "output.log", Scrubber({"db/password": "hunter2-very-long"}).stream())
+    log = RunLog(tmp_path / "output.log", Scrubber({"db/password": "hunter2-very-long"}).stream)
     log.write(b"password is hunter2-")
     log.write(b"very-long, remember\nnext\n")
     log.close()
@@ -23,7 +23,7 @@ def test_a_secret_split_over_two_chunks_is_stored_nowhere(tmp_path: Path) -> Non
 
 
 def test_the_tail_is_bounded_and_starts_at_a_whole_line(tmp_path: Path) -> None:
-    log = RunLog(tmp_path / "output.log", Scrubber({}).stream())
+    log = RunLog(tmp_path / "output.log", Scrubber({}).stream)
     for number in range(20_000):
         log.write(b"line %d\n" % number)
     log.close()
@@ -37,7 +37,7 @@ def test_a_flood_does_not_fill_the_disk_and_the_end_is_still_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_module, "MAX_LOG_BYTES", 1000)
-    log = RunLog(tmp_path / "output.log", Scrubber({}).stream())
+    log = RunLog(tmp_path / "output.log", Scrubber({}).stream)
     for _ in range(100):
         log.write(b"x" * 99 + b"\n")
     log.write(b"the end\n")
@@ -45,3 +45,12 @@ def test_a_flood_does_not_fill_the_disk_and_the_end_is_still_known(
     assert (tmp_path / "output.log").stat().st_size == 1000
     assert log.full
     assert log.tail.endswith("the end\n")
+
+
+def test_a_secret_that_becomes_known_before_the_first_output_is_scrubbed(tmp_path: Path) -> None:
+    known: dict[str, str] = {}
+    log = RunLog(tmp_path / "output.log", lambda: Scrubber(known).stream())
+    known["api/token"] = "resolved-after-the-log-was-opened"
+    log.write(b"token resolved-after-the-log-was-opened\n")
+    log.close()
+    assert "resolved-after" not in (tmp_path / "output.log").read_text()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from devbay.worktrees import OwnWork, commits_of_own, own_work, unheld_commits
+from devbay.worktrees import OwnWork, commits_of_own, in_progress, own_work, unheld_commits
 from tests.worktrees.repos import commit, git
 
 
@@ -109,3 +109,15 @@ def test_commits_in_a_submodule_are_unheld_too(super_main: Path, bay) -> None:
     found = unheld_commits(made.path, made.git_dir)
     assert len(found) == 1
     assert found[0].endswith("(in libs/sub/deep)")
+
+
+def test_an_unfinished_rebase_and_references_of_its_own_are_work(main: Path, bay) -> None:
+    made = bay(main)
+    assert in_progress(made.git_dir) == []
+    (made.git_dir / "rebase-merge").mkdir()
+    (made.git_dir / "rebase-merge" / "autostash").write_text("0" * 40)
+    git(made.path, "update-ref", "refs/worktree/mine", "HEAD")
+    assert in_progress(made.git_dir) == [
+        "a rebase is in progress",
+        "it has references of its own (refs/worktree)",
+    ]

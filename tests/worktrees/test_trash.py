@@ -79,3 +79,15 @@ def test_sweep_takes_what_is_older_than_seven_days_and_nothing_foreign(tmp_path:
         "20260101T000000Z", "b1-20260625T110000Z", "b9-20200101T000000Z", "notes",
     ]  # fmt: skip
     assert sweep(tmp_path / "none", now=NOW) == []
+
+
+def test_what_is_staged_is_kept_also_where_the_file_looks_unchanged(main: Path, bay, tmp_path: Path) -> None:
+    made = bay(main)
+    file = made.path / "a.txt"
+    before = file.read_text() if file.exists() else ""
+    file.write_text("staged work\n")
+    git(made.path, "add", "a.txt")
+    file.write_text(before)
+    folder = to_trash(tmp_path / "trash", "b1", made.path, ["a.txt"], git_dir=made.git_dir)
+    assert folder is not None
+    assert "+staged work" in (folder / "staged.patch").read_text()
