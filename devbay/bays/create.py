@@ -96,7 +96,7 @@ def build(parts: Parts, record: BayRecord, start: str | None, env: Mapping[str, 
         _fill(bay, start, job)
         bay.manifest  # noqa: B018  # raises if this branch's manifest cannot be used
         bay.update(phase="ready")
-    except DevbayError:
+    except Exception:
         unwind(bay)
         raise
     return bay
