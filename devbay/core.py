@@ -13,6 +13,7 @@ from devbay.bays.verbs import Bays, Caller
 from devbay.daemon.methods import private_methods
 from devbay.errors import DevbayError
 from devbay.home import Home
+from devbay.imports import load_engine
 from devbay.logs import Logs
 from devbay.runtimes.pool import RuntimePool
 from devbay.security.scrub_set import ScrubSets
@@ -72,6 +73,8 @@ class Core:
         return [*works, *(f"run {run}" for run in self.runs.going())]
 
     def caller(self, call: Call) -> Caller:
+        """Who calls; from here on everything that a call may need is imported."""
+        load_engine()
         return Caller(call.job, call.cwd, call.env)
 
     def opened(self, record: BayRecord, env: Mapping[str, str] | None = None) -> Bay:
@@ -79,6 +82,7 @@ class Core:
 
     def _recover(self) -> None:
         try:
+            load_engine()
             for record in self.parts.store.bays():
                 if record.includes and not self.parts.scrub.knows(record.id):
                     self.opened(record).know_includes()  # a reboot takes the private folder's files away

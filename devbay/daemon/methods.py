@@ -69,11 +69,12 @@ def private_methods(core: Any) -> Mapping[str, PrivateHandler]:
         return {"xml": to_junit(result, tests).decode()}
 
     def gc(call: Call, params: dict[str, Any]) -> dict[str, Any]:
+        core.caller(call)
         removed = collect(core.parts, dict(call.env), call.job, everything=bool(params.get("all")))
         return {"removed": removed}
 
     def doctor(call: Call, params: dict[str, Any]) -> dict[str, Any]:
-        return checks(core.parts, call.env)
+        return checks(core.parts, core.caller(call).env)
 
     handlers: dict[str, Callable[[Call, dict[str, Any]], Any]] = {
         "approve.list": approvals,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import logging
 import os
@@ -19,6 +18,7 @@ from anyio.abc import SocketAttribute, SocketStream, TaskGroup
 from devbay.daemon.lines import PARSE_ERROR, Refusal, lines, parse
 from devbay.daemon.private import PREFIX, serve_private
 from devbay.daemon.requests import Requests
+from devbay.imports import load
 from devbay.tools.registry import PrivateHandler, Registry
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class Server:
         """The MCP module and service (`module`, `service`), imported in a thread at the first use."""
         async with self._mcp_lock:
             if self._mcp is None:
-                module = await to_thread.run_sync(importlib.import_module, "devbay.daemon.mcp_service")
+                module = await to_thread.run_sync(load, "devbay.daemon.mcp_service")
                 self._mcp = (module, module.McpService(self.registry, self.requests))
         return self._mcp
 
