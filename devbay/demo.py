@@ -55,7 +55,7 @@ def run(connect: Connect, say: Say, *, progress: Any = None, keep: bool = False)
     """
     folder = Path(tempfile.mkdtemp(prefix="devbay-demo-")).resolve()
     summary: dict[str, Any] = {"ok": False, "bays": []}
-    kept = False
+    kept, left = False, list[str]()
     with _ending_by_signal():
         try:
             shop = make_repository(folder / "shop")
@@ -69,15 +69,17 @@ def run(connect: Connect, say: Say, *, progress: Any = None, keep: bool = False)
                 summary |= {"kept": True, "repository": str(shop)}
             else:
                 with _deaf_to_ctrl_c(say):
-                    summary["left"] = remove(connect, folder)
+                    left = summary["left"] = remove(connect, folder)
+                if left:
+                    say("\n".join([f"\nnot removed (the repository is {folder / 'shop'}):", *left]))
     if kept:
         there, all_of_it = shlex.quote(str(shop)), shlex.quote(str(folder))
         removing = "; ".join(f"devbay rm {name} --force" for name in BAYS)
         say(f"\nkept; look around in {shop}, then remove all of it:")
         say(f"  cd {there} && {removing}; cd / && rm -r {all_of_it}")
-    else:
+    elif not left:
         say("\nremoved both bays with their data, and the repository")
-    summary["ok"] = all(summary["checks"].values()) and not summary.get("left")
+    summary["ok"] = all(summary["checks"].values()) and not left
     return summary
 
 
@@ -112,23 +114,31 @@ def make_repository(folder: Path) -> Path:
 def remove(connect: Connect, folder: Path) -> list[str]:
     """Destroy every bay of the demo's repository, collect, remove the folder; what could not be removed."""
     left: list[str] = []
-    shop = folder / "shop"
-    if (shop / ".git").is_dir():
-        with connect(shop) as client:
-            bays = client.tool("bay_list", {})["bays"]
-            for bay in bays:
-                try:
-                    client.tool("bay_destroy", {"bay": bay["id"], "force": True})
-                except DevbayError as error:
-                    left.append(f"bay {bay['name']}: {error.message}")
-            if not left:
-                try:
-                    client.private("devbay/gc", {"all": True})
-                except DevbayError as error:
-                    if bays or error.code != "engine_unreachable":
-                        left.append(f"caches: {error.message}")
+    if (folder / "shop/.git").is_dir():
+        try:
+            with connect(folder / "shop") as client:
+                left = _destroy_all(client)
+        except DevbayError as error:
+            left.append(error.message)
     if not left:  # otherwise the bays are removed from there
         shutil.rmtree(folder)
+    return left
+
+
+def _destroy_all(client: Caller) -> list[str]:
+    left: list[str] = []
+    bays = client.tool("bay_list", {})["bays"]
+    for bay in bays:
+        try:
+            client.tool("bay_destroy", {"bay": bay["id"], "force": True})
+        except DevbayError as error:
+            left.append(f"bay {bay['name']}: {error.message}")
+    if not left:
+        try:
+            client.private("devbay/gc", {"all": True})
+        except DevbayError as error:
+            if bays or error.code != "engine_unreachable":
+                left.append(f"caches: {error.message}")
     return left
 
 
@@ -162,7 +172,8 @@ def _failing(client: Caller, shop: Path, say: Say, progress: Any, summary: dict[
     say(f"\na failing test as typed data: devbay run {BAYS[0]} unit")
     result = summary["unit"] = _task(client, BAYS[0], "unit", progress)
     failures = result.get("failures", [])
-    say(f"  {_verdict(result)}; no service was needed")
+    started = ", ".join(result.get("started_services", [])) or "no service"
+    say(f"  {_verdict(result)}; {started} had to start for it")
     for failure in failures:
         message = failure.get("message", "").splitlines()
         say(f"  {failure.get('file')}:{failure.get('line')}: {message[0] if message else failure['name']}")
@@ -183,12 +194,14 @@ def _cookies(browser: Browser, first: str, second: str, say: Say, summary: dict[
     pages = [browser.get(url) for url in (first, second, first, second)]
     visitors = [_word(page, "visitor") for page in pages]
     visits = [_word(page, "visits") for page in pages]
+    apart = visitors[0] != visitors[1] and visitors[:2] == visitors[2:] and visits == ["1", "1", "2", "2"]
     say("\ntwo bays are two sites, also for a browser that visits both")
-    say(f"  {BAYS[0]} set the cookie visitor={visitors[0]}, and gets it back on the next visit;")
-    say(f"  {BAYS[1]} never saw it and set visitor={visitors[1]}")
-    summary["checks"]["cookies_apart"] = (
-        visitors[0] != visitors[1] and visitors[:2] == visitors[2:] and visits == ["1", "1", "2", "2"]
-    )
+    if apart:
+        say(f"  {BAYS[0]} set the cookie visitor={visitors[0]}, and gets it back on the next visit;")
+        say(f"  {BAYS[1]} never saw it and set visitor={visitors[1]}")
+    else:
+        say(f"  the visitors in turns were {', '.join(visitors)}, which is not as it must be")
+    summary["checks"]["cookies_apart"] = apart
 
 
 def _databases(browser: Browser, first: str, second: str, say: Say, summary: dict[str, Any]) -> None:
