@@ -47,6 +47,7 @@ tasks:
     needs: []
     timeout: 2s
   nap: {run: [sleep, "30"], needs: []}
+  installs: {image: "busybox:1.37", install: [sleep, "30"], run: ["true"], needs: []}
   meet: # ends when both are there
     run:
     - sh
@@ -294,6 +295,14 @@ def test_a_run_that_eats_its_memory_is_told_as_such(house: House, repository: Pa
     result = house.json("run", "cold", "eat", cwd=repository, code=1)
     assert (result["status"], result["reason"]) == ("error", "out_of_memory")
     assert "begun" in result["output"]
+
+
+def test_a_run_that_is_cancelled_while_it_installs_is_cancelled(house: House, repository: Path):
+    with house.client(repository) as client:
+        run = client.tool("bay_run_task", {"bay": "cold", "task": "installs", "wait_s": 2})["run"]
+        client.private("devbay/run.cancel", {"run": run})
+        result = client.tool("bay_run_result", {"run": run, "wait_s": 10})
+    assert (result["status"], result["reason"]) == ("cancelled", "cancelled")
 
 
 def test_an_unknown_task_names_those_there_are(house: House, repository: Path):

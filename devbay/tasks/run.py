@@ -159,8 +159,8 @@ def bring_up(run: Run, services: Sequence[str], job: Job) -> RunResult | None:
 def perform(run: Run, job: Job) -> RunResult:
     """Run the task's container and read what came out; its needs are up.
 
-    Raises `volume_in_use` if a service runs on dependencies that the task's install has replaced by newer
-    ones, and else only for defects.
+    Raises `cancelled` if it was before the container ran, `volume_in_use` if a service runs on dependencies
+    that the task's install has replaced by newer ones, and else only for defects.
     """
     bay, request = run.bay, run.request
     task = bay.manifest.tasks[request.task]
@@ -186,8 +186,8 @@ def perform(run: Run, job: Job) -> RunResult:
         ended = bay.runtime.run_task(
             spec, image, request.id, run.run_dir, log.write, timeout_s=timeout, job=job
         )
-    except Cancelled:
-        ended = Exit(code=-1, cancelled=True)
+    except Cancelled:  # before the container ran: there is nothing to read
+        raise
     except DevbayError as error:
         if error.code == OUTDATED:
             raise
