@@ -126,3 +126,16 @@ def test_a_cycle_is_named_as_the_path_it_takes() -> None:
         text += f"  {name}: {{build: a, health: {{log: x}}, needs: [{need}]}}\n"
     (found,) = parse(text).errors
     assert "a -> b -> c -> a" in found.message
+
+
+def test_a_report_is_a_file_and_not_a_whole_folder() -> None:
+    text = """
+version: 1
+project: p
+services: {s: {image: "busybox:1.37", health: {process: true}}}
+tasks: {t: {in: s, run: [x], needs: [], report: {format: junit, path: PATH}}}
+"""
+    for path in (".", "./.", '"${run.dir}/."'):
+        found = parse(text.replace("PATH", path)).errors
+        assert [each.path for each in found] == ["tasks/t/report/path"], path
+    assert parse(text.replace("PATH", "reports/unit.xml")).errors == ()
