@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from devbay.manifest.models import Limits
 
 MARK = "DEVBAY_KEPT"
-"""The variable by which every process of a service is found again: `<home id>/<bay id>/<service or run-ID>`."""
+"""The variable that marks every process of a service: `<home id>/<bay id>/<service or run-ID>`."""
 
 
 @dataclass(frozen=True)
