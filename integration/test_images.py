@@ -21,7 +21,7 @@ from devbay.runtimes.docker.contexts import resolve_endpoint
 from devbay.runtimes.docker.engine import Engine
 from devbay.runtimes.docker.globs import Patterns
 from devbay.runtimes.docker.images import ensure_pulled, find_image
-from devbay.runtimes.docker.outbound import Outbound
+from devbay.runtimes.outbound import Outbound
 from integration.house import docker
 
 IMAGE = "busybox:1.37"

@@ -32,12 +32,12 @@ from devbay.runtimes.docker.engine import Engine
 from devbay.runtimes.docker.images import ImageInfo, ensure_pulled
 from devbay.runtimes.docker.install import Installer, cache_volume
 from devbay.runtimes.docker.objects import helper_labels
-from devbay.runtimes.docker.outbound import Outbound
 from devbay.runtimes.docker.runtime import DockerRuntime
 from devbay.runtimes.docker.specs import ContainerSpec
 from devbay.runtimes.docker.template_store import StoredTemplates
 from devbay.runtimes.docker.templates import Template
 from devbay.runtimes.docker.users import Accounts, Identity, identity, make_mount_points
+from devbay.runtimes.outbound import Outbound
 from devbay.store import Store
 from integration.house import docker, wait_for
 

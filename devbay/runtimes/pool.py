@@ -76,9 +76,9 @@ class RuntimePool:
         from devbay.runtimes.docker.contexts import Endpoint
         from devbay.runtimes.docker.engine import Engine
         from devbay.runtimes.docker.install import DEFAULT_MAX_BYTES, Installer
-        from devbay.runtimes.docker.outbound import Outbound
         from devbay.runtimes.docker.runtime import DockerRuntime
         from devbay.runtimes.docker.template_store import StoredTemplates
+        from devbay.runtimes.outbound import Outbound
 
         engine = Engine(Endpoint.from_json(endpoint))
         outbound = Outbound.from_config(self._home.config)

@@ -16,9 +16,9 @@ from devbay.runtimes.docker.archives import Entry
 from devbay.runtimes.docker.engine import Engine
 from devbay.runtimes.docker.images import ImageInfo, find_image
 from devbay.runtimes.docker.objects import helper_labels, is_of, network_name
-from devbay.runtimes.docker.outbound import Outbound
 from devbay.runtimes.docker.specs import ContainerSpec
 from devbay.runtimes.docker.users import Accounts, Identity, make_mount_points
+from devbay.runtimes.outbound import Outbound
 
 ENGINE_SOCKET = "/var/run/docker.sock"
 

@@ -25,8 +25,8 @@ from devbay.runtimes.docker.buildcontext import BuildContext, context_digest, re
 from devbay.runtimes.docker.contexts import Endpoint
 from devbay.runtimes.docker.engine import Engine
 from devbay.runtimes.docker.images import ImageInfo, find_image
-from devbay.runtimes.docker.locks import KeyedLocks
-from devbay.runtimes.docker.outbound import Outbound
+from devbay.runtimes.locks import KeyedLocks
+from devbay.runtimes.outbound import Outbound
 
 TEMPLATE_LABEL = "dev.devbay.template"
 _KEPT_LINES = 400

@@ -10,8 +10,8 @@ from typing import Any
 from devbay.errors import WORK_FAILED, DevbayError
 from devbay.jobs import Job
 from devbay.runtimes.docker.engine import Engine, Stream
-from devbay.runtimes.docker.locks import KeyedLocks
 from devbay.runtimes.docker.registry import registry_auth
+from devbay.runtimes.locks import KeyedLocks
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,6 @@ from devbay.runtimes.docker.builds import TEMPLATE_LABEL, build_labels
 from devbay.runtimes.docker.engine import Engine
 from devbay.runtimes.docker.images import ImageInfo, find_image
 from devbay.runtimes.docker.installrun import Names, run_install
-from devbay.runtimes.docker.locks import file_lock, try_file_lock
-from devbay.runtimes.docker.outbound import Outbound
 from devbay.runtimes.docker.templates import (
     InstallPlan,
     Template,
@@ -28,6 +26,8 @@ from devbay.runtimes.docker.templates import (
     read_inputs,
 )
 from devbay.runtimes.docker.users import Identity
+from devbay.runtimes.locks import file_lock, try_file_lock
+from devbay.runtimes.outbound import Outbound
 
 CACHE_LABEL = "dev.devbay.cache"
 BAY_LABEL = "dev.devbay.bay"

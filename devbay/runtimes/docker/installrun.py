@@ -19,9 +19,9 @@ from devbay.runtimes.docker import archives, containers, volumes
 from devbay.runtimes.docker.archives import Entry
 from devbay.runtimes.docker.engine import Engine
 from devbay.runtimes.docker.images import ImageInfo
-from devbay.runtimes.docker.outbound import Outbound
 from devbay.runtimes.docker.specs import ContainerSpec
 from devbay.runtimes.docker.templates import WORKSPACE, InstallPlan, Template, lost_paths, worth_keeping
+from devbay.runtimes.outbound import Outbound
 
 TIME_LIMIT_S = 7200
 COMMIT_TIMEOUT_S = 900

@@ -13,8 +13,8 @@ from typing import Any, Literal, Protocol
 from devbay.names import site_label
 from devbay.runtimes.base import ServiceSpec
 from devbay.runtimes.docker.images import ImageInfo
-from devbay.runtimes.docker.inputs import InputFile, install_inputs, without_scripts
 from devbay.runtimes.docker.users import Identity
+from devbay.runtimes.inputs import InputFile, install_inputs, without_scripts
 
 WORKSPACE = "/workspace"
 _FORMAT = 1  # counted up when installs are done otherwise, so that older results are not taken

@@ -17,7 +17,7 @@ from devbay.runtimes.docker.builds import (
     client_env,
 )
 from devbay.runtimes.docker.contexts import Endpoint
-from devbay.runtimes.docker.outbound import Outbound
+from devbay.runtimes.outbound import Outbound
 
 SPEC = ServiceSpec(
     bay=BayRef("b" * 8, "abcdef0123456789", "shop", "r1", "main"),

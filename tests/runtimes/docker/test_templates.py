@@ -5,7 +5,6 @@ import pytest
 
 from devbay.runtimes.base import BayRef, BindMount, ServiceSpec
 from devbay.runtimes.docker.images import ImageInfo
-from devbay.runtimes.docker.inputs import InputFile
 from devbay.runtimes.docker.templates import (
     lost_paths,
     placed,
@@ -15,6 +14,7 @@ from devbay.runtimes.docker.templates import (
     worth_keeping,
 )
 from devbay.runtimes.docker.users import Identity
+from devbay.runtimes.inputs import InputFile
 
 IMAGE = ImageInfo("sha256:abc", user="node", workdir="/app", volumes=("/data",))
 MAPPED = Identity("7:8", 7, 8, "/home/devbay")

@@ -1,7 +1,7 @@
 import pytest
 
 from devbay.errors import DevbayError
-from devbay.runtimes.docker.outbound import CA_TARGET, Outbound
+from devbay.runtimes.outbound import CA_TARGET, Outbound
 
 
 def test_without_configuration_nothing_is_given():

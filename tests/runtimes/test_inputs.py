@@ -1,8 +1,8 @@
 import pytest
 
 from devbay.errors import DevbayError
-from devbay.runtimes.docker import inputs
-from devbay.runtimes.docker.inputs import install_inputs, tools_of, without_scripts
+from devbay.runtimes import inputs
+from devbay.runtimes.inputs import install_inputs, tools_of, without_scripts
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ import pytest
 
 from devbay.errors import Cancelled
 from devbay.jobs import Job
-from devbay.runtimes.docker.locks import KeyedLocks, file_lock, try_file_lock
+from devbay.runtimes.locks import KeyedLocks, file_lock, try_file_lock
 
 HOLDER = """
 import sys, time
 from pathlib import Path
 from devbay.jobs import Job
-from devbay.runtimes.docker.locks import file_lock
+from devbay.runtimes.locks import file_lock
 with file_lock(Path(sys.argv[1]), "k", Job()):
     print("held", flush=True)
     time.sleep(60)
