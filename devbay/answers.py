@@ -100,11 +100,15 @@ class Comparison(Answer):
 
 
 class RunResult(Answer):
-    """One execution of a task. `failures` may be cut; `more_failures` says by how many."""
+    """One execution of a task. `failures` may be cut; `more_failures` says by how many.
+
+    runtime: where it ran: `docker` or `host`.
+    """
 
     run: str | None = None
     bay: str | None = None
     task: str | None = None
+    runtime: str | None = None
     status: RunStatus
     reason: RunReason | None = None
     detail: str | None = None
@@ -148,7 +152,10 @@ class ServiceInfo(Answer):
 
 
 class BayInfo(Answer):
-    """One bay as it is now (`as_of`, ISO 8601 UTC)."""
+    """One bay as it is now (`as_of`, ISO 8601 UTC).
+
+    runtime: `docker` or `host`. isolation: on `host`, what the bay has for itself on this machine.
+    """
 
     id: str
     name: str
@@ -161,6 +168,7 @@ class BayInfo(Answer):
     worktree: str
     adopted: bool = False
     runtime: str = "docker"
+    isolation: str | None = None
     manifest: Literal["own", "inherited", "missing", "invalid"] = "own"
     state: BayState
     partial: bool = False
@@ -234,6 +242,7 @@ class LogsAnswer(Answer):
     """Lines, oldest first, and the cursor that goes on from them."""
 
     bay: str
+    runtime: str | None = None
     lines: list[LogLine]
     cursor: str | None = None
     dropped: int = 0
@@ -243,6 +252,7 @@ class UrlAnswer(Answer):
     """`url` is for code on this machine, `public_url` for a browser."""
 
     bay: str
+    runtime: str | None = None
     service: str
     url: str | None = None
     public_url: str | None = None
@@ -256,6 +266,7 @@ class DestroyAnswer(Answer):
     """What was (or with `dry_run` would be) removed, what was kept and why, and where the trash is."""
 
     bay: str
+    runtime: str | None = None
     destroyed: bool
     dry_run: bool = False
     removed: list[Removal] = Field(default_factory=list)

@@ -53,7 +53,9 @@ class Logs:
             page = self._of_run(bay, run, lines, pattern, cursor)
         else:
             page = self._of_services(bay, service, lines, since, pattern, cursor)
-        fields: dict[str, object] = {"bay": bay.record.name, "lines": page.lines}
+        fields: dict[str, object] = {
+            "bay": bay.record.name, "runtime": bay.record.runtime, "lines": page.lines,
+        }  # fmt: skip
         if page.cursor:
             fields["cursor"] = page.cursor
         if page.dropped:

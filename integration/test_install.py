@@ -36,7 +36,8 @@ from devbay.runtimes.docker.runtime import DockerRuntime
 from devbay.runtimes.docker.specs import ContainerSpec
 from devbay.runtimes.docker.template_store import StoredTemplates
 from devbay.runtimes.docker.templates import Template
-from devbay.runtimes.docker.users import Accounts, Identity, identity, make_mount_points
+from devbay.runtimes.docker.users import Accounts, Identity, identity
+from devbay.runtimes.mountpoints import make_mount_points
 from devbay.runtimes.outbound import Outbound
 from devbay.store import Store
 from integration.house import docker, wait_for
@@ -407,7 +408,7 @@ def test_no_file_of_the_worktree_belongs_to_root_when_the_runtime_does_it_all(la
     image = runtime.ensure_installed(spec, runtime.ensure_image(spec, Job()), Job())
     runtime.ensure_volumes(spec, image, Job())
     runtime.create(spec, image, Job())
-    runtime.start(spec.bay, "web", Job())
+    runtime.start(spec, Job())
     (tmp_path / "run").mkdir()
     said: list[bytes] = []
     seen: list[Any] = []

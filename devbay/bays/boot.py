@@ -259,7 +259,7 @@ class Boot:
         name, bay = step.service, self.bay
         for attempt in range(PORT_TRIES):
             try:
-                bay.runtime.start(bay.ref, name, self.job)
+                bay.runtime.start(self.specs[name], self.job)
             except DevbayError as error:
                 if error.code != "port_taken" or attempt == PORT_TRIES - 1:
                     raise

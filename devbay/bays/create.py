@@ -9,7 +9,7 @@ from pathlib import Path
 from devbay.bays.parts import Bay, Parts, bay_id, now
 from devbay.errors import DevbayError
 from devbay.jobs import Job
-from devbay.manifest import load
+from devbay.manifest import Manifest, load
 from devbay.names import bay_name_for_branch, check_bay_name, name_problem, site_label
 from devbay.store import BayRecord
 from devbay.worktrees import (
@@ -55,7 +55,8 @@ def reserve(parts: Parts, repository: Repository, request: Request, env: Mapping
         raise DevbayError("bad_name", f"the alias {request.alias[:60]!r} {problem}", next="choose another")
     if request.alias is not None and (request.alias in taken or request.alias == name):
         raise DevbayError("bay_exists", f"{request.alias!r} already names a bay here", next="choose another")
-    project = _project(repository)
+    manifest = manifest_of(repository)
+    project = manifest.project
     # a repository that was removed holds no name, and what it was granted is no other's at its place
     vanished = [each.id for each in parts.store.repositories() if not Path(each.common_dir).exists()]
     parts.store.forget_repositories(vanished)
@@ -66,7 +67,7 @@ def reserve(parts: Parts, repository: Repository, request: Request, env: Mapping
         project,
     )
     path, adopted = _place(parts, repository, name, branch, request)
-    runtime, engine = parts.runtimes.choose(env)
+    runtime, engine = parts.runtimes.choose(env, manifest.runtime)
     moment = now()
     record = BayRecord(
         id=bay_id(parts.home.id, repository.id, name),
@@ -94,8 +95,8 @@ def build(parts: Parts, record: BayRecord, start: str | None, env: Mapping[str, 
     bay = Bay(parts, record, env)
     try:
         _fill(bay, start, job)
-        bay.manifest  # noqa: B018  # raises if this branch's manifest cannot be used
-        bay.update(phase="ready")
+        runtime, engine = parts.runtimes.choose(env, bay.manifest.runtime)  # this branch may say another one
+        bay.update(phase="ready", runtime=runtime, engine=engine)
     except Exception:
         unwind(bay)
         raise
@@ -139,14 +140,14 @@ def _fill(bay: Bay, start: str | None, job: Job) -> None:
         bay.know_includes()
 
 
-def _project(repository: Repository) -> str:
-    """The project's name, from the manifest of the caller's checkout, else the main one."""
+def manifest_of(repository: Repository) -> Manifest:
+    """The manifest of the caller's checkout, else the main one's."""
     try:
-        return load(repository.toplevel).require().project
+        return load(repository.toplevel).require()
     except DevbayError as error:
         if error.code != "no_manifest" or repository.main_worktree is None:
             raise
-    return load(repository.main_worktree).require().project
+    return load(repository.main_worktree).require()
 
 
 def _place(

@@ -122,8 +122,10 @@ def destroy(bay: Bay, *, force: bool, job: Job) -> DestroyAnswer:
         logger.warning("withdrawing %s: %s", record.site, error.message)
     removed: list[str] = []
     if engine_there:
-        job.progress("removing containers, volumes and network")
+        job.progress("removing what runs, with its data")
         removed += bay.runtime.teardown(bay.ref, job)
+    if record.runtime != "host":  # tasks `in: host` have run beside the bay's containers
+        removed += bay.on_this_machine.teardown(bay.ref, job)
     trash = None
     repository = _repository(bay)
     if not record.adopted and repository is not None:
@@ -135,7 +137,9 @@ def destroy(bay: Bay, *, force: bool, job: Job) -> DestroyAnswer:
         if record.branch and delete_branch(repository, record.branch, created_branch=record.created_branch):
             removed.append(f"branch {record.branch}")
     _forget(bay)
-    answer = DestroyAnswer(bay=record.name, destroyed=True, removed=removed, kept=found.kept)
+    answer = DestroyAnswer(
+        bay=record.name, runtime=record.runtime, destroyed=True, removed=removed, kept=found.kept
+    )
     return answer.model_copy(update={"trash": str(trash)}) if trash else answer
 
 
@@ -157,7 +161,10 @@ def dry_run(bay: Bay) -> DestroyAnswer:
         removed.append(f"worktree {record.worktree}")
         if record.created_branch and not found.own_commits:
             removed.append(f"branch {record.branch}")
-    fields = {"bay": record.name, "destroyed": False, "dry_run": True, "removed": removed, "kept": found.kept}
+    fields = {
+        "bay": record.name, "runtime": record.runtime, "destroyed": False, "dry_run": True,
+        "removed": removed, "kept": found.kept,
+    }  # fmt: skip
     if found.blockers:
         fields["blockers"] = found.blockers
     return DestroyAnswer.model_validate(fields)

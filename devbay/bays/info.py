@@ -29,6 +29,7 @@ class Seen:
     host_ports: Mapping[tuple[str, str], int] = field(default_factory=dict)
     url: Callable[[str], str | None] = lambda service: None
     public_url: Callable[[str], str | None] = lambda service: None
+    isolation: str = ""
 
 
 def bay_info(seen: Seen, *, as_of: str) -> BayInfo:
@@ -49,6 +50,7 @@ def bay_info(seen: Seen, *, as_of: str) -> BayInfo:
         "worktree": record.worktree,
         "adopted": record.adopted,
         "runtime": record.runtime,
+        "isolation": seen.isolation or None,
         "manifest": seen.manifest_state,
         "state": state,
         "reason": reason,

@@ -88,6 +88,17 @@ class Bay:
     def runtime(self) -> Runtime:
         return self.parts.runtimes.for_bay(self.record.runtime, self.record.engine, self.env)
 
+    @property
+    def on_this_machine(self) -> Runtime:
+        """The host runtime, for what does not run in the bay's containers: tasks `in: host`."""
+        if self.record.runtime == "host":
+            return self.runtime
+        return self.parts.runtimes.for_host(self.env)
+
+    def runtime_of(self, task: str) -> Runtime:
+        """Where a task of the manifest runs."""
+        return self.on_this_machine if self.manifest.tasks[task].in_ == "host" else self.runtime
+
     @cached_property
     def repository(self) -> Repository:
         known = self.parts.store.repository(self.record.repository)
@@ -210,6 +221,7 @@ class Bay:
             secret=self._secret if secrets else lambda ref: f"<{ref}>",
             git_mounts=git_mounts(self.repository, worktree, Path(record.git_dir), submodules, access),
             git_env=git_env(worktree, submodules, access),
+            plane="host" if record.runtime == "host" else "container",
         )
 
     @cached_property

@@ -32,8 +32,8 @@ class Repositories:
             fields["bays"] = names
         warnings: list[str] = []
         try:
-            self.parts.runtimes.check(caller.env)
-            fields["engine"] = "docker"
+            declared = loaded.manifest.runtime if loaded is not None and loaded.manifest else "auto"
+            fields["engine"] = self.parts.runtimes.check(caller.env, declared)
         except DevbayError as error:
             warnings.append(error.message)
         waiting: list[str] = []

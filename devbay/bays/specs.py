@@ -18,6 +18,7 @@ from typing import Any
 from devbay.errors import DevbayError
 from devbay.manifest import Addresses, Manifest, Service, Task, resolve
 from devbay.manifest.images import family
+from devbay.manifest.interpolate import Plane
 from devbay.runtimes.base import BayRef, BindMount, BuildSpec, ServiceSpec
 
 WORKSPACE = PurePosixPath("/workspace")
@@ -28,7 +29,8 @@ class Surroundings:
     """What a bay adds to its manifest.
 
     git_mounts and git_env make git work inside containers; secret(ref) yields a value or raises.
-    host_ports maps (service, port name) to the host port.
+    host_ports maps (service, port name) to the host port. plane: where the bay's processes stand, by which
+    addresses are given to them: in containers, or on this machine.
     """
 
     ref: BayRef
@@ -38,6 +40,7 @@ class Surroundings:
     secret: Callable[[str], str]
     git_mounts: tuple[BindMount, ...] = ()
     git_env: Mapping[str, str] = field(default_factory=dict)
+    plane: Plane = "container"
 
 
 def service_spec(manifest: Manifest, name: str, around: Surroundings) -> ServiceSpec:
@@ -214,7 +217,7 @@ def _env(
         key: resolve(
             value,
             manifest=manifest,
-            plane="container",
+            plane=around.plane,
             addresses=around.addresses,
             secret=around.secret,
             run_dir=run_dir,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from devbay.answers import BayInfo, BayList, DestroyAnswer, UrlAnswer
 from devbay.bays.boot import Boot
-from devbay.bays.create import Request, build, reserve, unwind
+from devbay.bays.create import Request, build, manifest_of, reserve, unwind
 from devbay.bays.destroy import destroy, dry_run, examine, refused
 from devbay.bays.find import Discovery, find_bay
 from devbay.bays.info import Seen, bay_info
@@ -86,7 +86,7 @@ class Bays:
         """Reserve the name at once, then build (and boot) in the background."""
         repository = self.repository(caller, repo)
         if boot:
-            self.parts.runtimes.check(caller.env)
+            self.parts.runtimes.check(caller.env, manifest_of(repository).runtime)
         with contextlib.suppress(DevbayError):  # its first start chooses the port; publishing says why not
             self.parts.proxy.ensure()
         record = reserve(self.parts, repository, request, caller.env)
@@ -273,6 +273,7 @@ class Bays:
                 host_ports=bay.host_ports,
                 url=url,
                 public_url=public_url,
+                isolation=bay.runtime.isolation,
             ),
             as_of=as_of,
         )
@@ -299,9 +300,12 @@ class Bays:
         url = service_url(manifest, name, "host", bay.addresses)
         if not bay.is_browsable(name):
             note = "url: for code on this machine; this service is not for browsers"
-            return UrlAnswer(bay=bay.record.name, service=name, url=url, note=note)
+            return UrlAnswer(
+                bay=bay.record.name, runtime=bay.record.runtime, service=name, url=url, note=note
+            )
         return UrlAnswer(
             bay=bay.record.name,
+            runtime=bay.record.runtime,
             service=name,
             url=url,
             public_url=bay.addresses.public_url(name),

@@ -208,7 +208,8 @@ class Runtime(Protocol):
     def create(self, spec: ServiceSpec, image: str, job: Job) -> str:
         """Make (do not start) the service's container, replacing one of another configuration."""
 
-    def start(self, bay: BayRef, service: str, job: Job) -> None: ...
+    def start(self, spec: ServiceSpec, job: Job) -> None:
+        """Start what `create` made, also after a `stop`. Raises `port_taken` if a host port is held."""
 
     def stop(self, bay: BayRef, service: str, *, timeout_s: float) -> None: ...
 
@@ -275,6 +276,9 @@ class Runtime(Protocol):
         """`<kind> <name>` of every object labelled with the bay, without touching it."""
 
     # -- freshness ---------------------------------------------------------------------------------
+
+    isolation: str
+    """What a bay has for itself and what not, for a status; empty where containers keep bays apart."""
 
     key: str
     """Identifies the engine (or machine) behind this runtime."""

@@ -15,6 +15,7 @@ from devbay.runtimes.base import Runtime
 from devbay.store import Store
 
 SALT = "template-salt"
+RUNTIMES = ("auto", "docker", "host")
 
 
 class RuntimePool:
@@ -24,32 +25,48 @@ class RuntimePool:
         self._home = home
         self._store = store
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._docker: dict[str, Any] = {}
+        self._host: Any = None
 
-    def choose(self, env: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
-        """The runtime's name and the endpoint that a new bay of this caller is pinned to.
+    def choose(self, env: Mapping[str, str], declared: str = "auto") -> tuple[str, dict[str, Any]]:
+        """The runtime's name and the endpoint that a new bay of this caller is pinned to (decision 42).
 
-        Raises `no_host_runtime` for `DEVBAY_RUNTIME=host`.
+        `DEVBAY_RUNTIME` decides, else the manifest's `runtime` (`declared`); `auto` takes the host only where
+        no engine is configured. Raises `bad_runtime` for a name that is none.
         """
-        wanted = env.get("DEVBAY_RUNTIME", "auto")
-        if wanted not in {"auto", "docker"}:
+        wanted = env.get("DEVBAY_RUNTIME") or "auto"
+        if wanted not in RUNTIMES:
             raise DevbayError(
-                "no_host_runtime" if wanted == "host" else "bad_runtime",
-                f"DEVBAY_RUNTIME={wanted!r}: bays run on a container engine only, so far",
-                next="unset DEVBAY_RUNTIME, or set it to docker",
+                "bad_runtime",
+                f"DEVBAY_RUNTIME={wanted[:40]!r} is no runtime",
+                next=f"set it to one of {', '.join(RUNTIMES)}, or unset it",
             )
-        from devbay.runtimes.docker.contexts import resolve_endpoint
+        from devbay.runtimes.docker.contexts import engine_configured, resolve_endpoint
 
+        if wanted == "auto":
+            wanted = declared
+        if wanted == "host" or (wanted == "auto" and not engine_configured(env)):
+            from devbay.runtimes.host.machine import Machine
+
+            return "host", Machine.of(env).to_json()
         return "docker", resolve_endpoint(env).to_json()
 
-    def check(self, env: Mapping[str, str]) -> None:
-        """Raise `engine_unreachable` if the caller's engine does not answer."""
-        name, endpoint = self.choose(env)
-        self.for_bay(name, endpoint, env).check()
+    def check(self, env: Mapping[str, str], declared: str = "auto") -> str:
+        """The name of the caller's runtime; raises `engine_unreachable` if its engine does not answer."""
+        name, endpoint = self.choose(env, declared)
+        try:
+            self.for_bay(name, endpoint, env).check()
+        except DevbayError as error:
+            if error.code == "engine_unreachable":
+                error.next = f"{error.next}; or run without an engine: DEVBAY_RUNTIME=host"
+            raise
+        return name
 
     def for_bay(self, runtime: str, endpoint: Mapping[str, Any], env: Mapping[str, str]) -> Runtime:
         """The runtime a bay is pinned to, acting with this caller's environment."""
+        if runtime == "host":
+            return self.host(endpoint)
         if runtime != "docker":
             raise DevbayError(
                 "bad_runtime", f"this devbay knows no runtime {runtime!r}", next="update devbay"
@@ -62,14 +79,43 @@ class RuntimePool:
         twin: Runtime = made.for_caller(env)
         return twin
 
-    def all(self) -> list[Any]:
-        """Every runtime made so far."""
+    def for_host(self, env: Mapping[str, str]) -> Runtime:
+        """The host runtime as this caller's environment finds the machine."""
+        return self.for_bay(*self.choose({**env, "DEVBAY_RUNTIME": "host"}), env)
+
+    def host(self, machine: Mapping[str, Any]) -> Any:
+        """The host runtime for a bay that was made on this machine as it was described then."""
+        from devbay.runtimes.host.machine import Machine
+
         with self._lock:
-            return list(self._docker.values())
+            if self._host is None:
+                self._host = self._make_host()
+            return self._host.for_machine(Machine.from_json(machine))
+
+    def all(self) -> list[Any]:
+        """Every runtime made so far, and the host's where it has left something."""
+        from devbay.runtimes.host.place import Place
+
+        with self._lock:
+            if self._host is None and Place.of(self._home).root.is_dir():
+                self._host = self._make_host()
+            return [*self._docker.values(), *([self._host] if self._host else [])]
 
     def close(self) -> None:
-        for runtime in self.all():
-            runtime.close()
+        with self._lock:
+            for runtime in (*self._docker.values(), *([self._host] if self._host else [])):
+                runtime.close()
+
+    def _make_host(self) -> Any:
+        from devbay.runtimes.host.runtime import HostRuntime
+        from devbay.runtimes.outbound import Outbound
+
+        return HostRuntime(
+            self._home,
+            salt=self._salt(),
+            outbound=Outbound.from_config(self._home.config),
+            max_bytes=cache_limit(self._home.config, 20 * 1024**3),
+        )
 
     def _make_docker(self, endpoint: Mapping[str, Any]) -> Any:
         from devbay.runtimes.docker.assemble import Host

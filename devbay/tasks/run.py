@@ -56,6 +56,13 @@ class Run:
     tests: tuple[TestCase, ...] = ()
 
     @property
+    def on_host(self) -> bool:
+        """Whether the task runs on this machine beside the bay's containers."""
+        loaded = self.bay.loaded_or_none()
+        task = loaded.manifest.tasks.get(self.request.task) if loaded and loaded.manifest else None
+        return task is not None and task.in_ == "host"
+
+    @property
     def run_dir(self) -> Path:
         return self.folder / RUN_DIR_NAME
 
@@ -69,6 +76,7 @@ class Run:
             "run": self.request.id,
             "bay": self.bay.record.name,
             "task": self.request.task,
+            "runtime": "host" if self.on_host else self.bay.record.runtime,
             "status": status,
             "started_services": self.started_services,
             "parsed": False,
@@ -163,7 +171,7 @@ def perform(run: Run, job: Job) -> RunResult:
     that the task's install has replaced by newer ones, and else only for defects.
     """
     bay, request = run.bay, run.request
-    task = bay.manifest.tasks[request.task]
+    task, runtime = bay.manifest.tasks[request.task], bay.runtime_of(request.task)
     place = _place(task, run)
     places = [place] if place is not None else []
     if place is not None and place.in_worktree:
@@ -177,13 +185,13 @@ def perform(run: Run, job: Job) -> RunResult:
         with ThreadPoolExecutor(max_workers=1) as pool:
             looking = pool.submit(_tree_before, run)
             spec, image = _prepare(run, job)
-            preparation, spec = _asked(run, task, spec, bay.runtime.image_env(image))
+            preparation, spec = _asked(run, task, spec, runtime.image_env(image))
             places += preparation.places(Path(bay.record.worktree), run.run_dir)
             before = _marks(places)
             untracked_before = looking.result()
         timeout = request.timeout_s or task.timeout_s
         job.progress(f"running {request.task}")
-        ended = bay.runtime.run_task(
+        ended = runtime.run_task(
             spec, image, request.id, run.run_dir, log.write, timeout_s=timeout, job=job
         )
     except Cancelled:  # before the container ran: there is nothing to read
@@ -280,7 +288,11 @@ def _prepare(run: Run, job: Job) -> tuple[ServiceSpec, str]:
     """Image, dependencies, volumes and network of the task's container."""
     bay = run.bay
     around = bay.surroundings()
+    if run.on_host:
+        around = dataclasses.replace(around, plane="host")
     spec = task_spec(bay.manifest, run.request.task, run.request.args, around, run_dir=run.run_dir)
+    if run.on_host:
+        return spec, bay.on_this_machine.ensure_image(spec, job)
     host = bay.manifest.task_service(run.request.task)
     # what is installed is the service's, whatever the task's own environment adds
     made_by = service_spec(bay.manifest, host, around) if host else spec

@@ -254,16 +254,14 @@ class Runs:
             ended = False
             if bay is not None:
                 opened = open_record(bay)
-                ended = self._collect(record, opened, opened.runtime)
+                places = {each.key: each for each in (opened.on_this_machine, opened.runtime)}
+                ended = any(self._collect(record, opened, each) for each in places.values())
             self._lose(record, bay, ended)
 
     def _collect(self, record: RunRecord, bay: Bay, runtime: Runtime) -> bool:
         folder = Path(record.folder)
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / LOG_NAME
-        path.unlink(
-            missing_ok=True
-        )  # the engine still has the whole output; what was written is a part of it
+        path = folder / f"{LOG_NAME}.whole"
         log = RunLog(path, lambda: self.parts.scrub.stream(record.bay))
         try:
             return runtime.end_run(bay.ref, record.id, log.write) is not None
@@ -272,12 +270,17 @@ class Runs:
             return False
         finally:
             log.close()
+            if path.exists() and path.stat().st_size:
+                path.replace(folder / LOG_NAME)  # the engine had it all; what was written is a part of it
+            else:
+                path.unlink(missing_ok=True)
 
     def _lose(self, record: RunRecord, bay: BayRecord | None, ended: bool) -> None:
         result = RunResult(
             run=record.id,
             bay=bay.name if bay else record.bay,
             task=record.task,
+            runtime=bay.runtime if bay else None,
             status="lost",
             reason="daemon_restarted",
             detail="the daemon was restarted during the run"

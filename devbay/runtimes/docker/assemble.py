@@ -6,10 +6,9 @@ import dataclasses
 import os
 import threading
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from devbay.errors import WORK_FAILED, DevbayError
-from devbay.manifest import confined
 from devbay.runtimes.base import BindMount, ServiceSpec
 from devbay.runtimes.docker import archives, bayvolumes, containers, users
 from devbay.runtimes.docker.archives import Entry
@@ -17,7 +16,8 @@ from devbay.runtimes.docker.engine import Engine
 from devbay.runtimes.docker.images import ImageInfo, find_image
 from devbay.runtimes.docker.objects import helper_labels, is_of, network_name
 from devbay.runtimes.docker.specs import ContainerSpec
-from devbay.runtimes.docker.users import Accounts, Identity, make_mount_points
+from devbay.runtimes.docker.users import Accounts, Identity
+from devbay.runtimes.mountpoints import make_mount_points, with_git_kept
 from devbay.runtimes.outbound import Outbound
 
 ENGINE_SOCKET = "/var/run/docker.sock"
@@ -175,24 +175,3 @@ class Assembler:
         with self._lock:
             self._accounts[image] = found
         return found
-
-
-def with_git_kept(spec: ServiceSpec) -> list[BindMount]:
-    """The manifest's mounts, and on top of each what protects git inside it (decision 1).
-
-    A folder of the worktree that is mounted at a second place shows its `.git` there too. The sources are
-    checked once more, because the worktree belongs to programs that may have put links in since.
-    """
-    mounts: list[BindMount] = []
-    for mount in spec.mounts:
-        mounts.append(mount)
-        source = PurePosixPath(mount.source)
-        if spec.worktree is None or not source.is_relative_to(spec.worktree):
-            continue
-        confined(spec.worktree, str(source.relative_to(spec.worktree)))
-        for guard in spec.git_mounts:
-            inner = PurePosixPath(guard.target)
-            if inner.is_relative_to(source):
-                target = str(PurePosixPath(mount.target) / inner.relative_to(source))
-                mounts.append(dataclasses.replace(guard, target=target))
-    return mounts

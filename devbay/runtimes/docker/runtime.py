@@ -54,6 +54,7 @@ class DockerRuntime:
     """Bays on one Docker engine. `devbay.runtimes.base.Runtime` documents every method."""
 
     name = "docker"
+    isolation = ""
 
     def __init__(self, engine: Engine, installer: Installer, host: Host) -> None:
         self.engine = engine
@@ -200,7 +201,8 @@ class DockerRuntime:
         self._state.created[spec.bay.id, spec.name] = made
         return made
 
-    def start(self, bay: BayRef, service: str, job: Job) -> None:
+    def start(self, spec: ServiceSpec, job: Job) -> None:
+        bay, service = spec.bay, spec.name
         fresh = self._state.created.pop((bay.id, service), None)
         container = fresh or self._container(bay, service).id
         if fresh is None:  # it may have been taken off the network when the bay was cooled

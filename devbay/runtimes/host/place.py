@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from dataclasses import dataclass
@@ -22,13 +23,26 @@ class Place:
     @classmethod
     def of(cls, home: Home) -> Place:
         """Root's data lies where a server that may not run as root reaches it: homes of root are closed."""
-        if os.getuid() == 0:
-            root = SYSTEM / home.id[:8]
-            root.mkdir(mode=0o711, parents=True, exist_ok=True)
-            SYSTEM.chmod(0o711)
-        else:
-            root = private_dir(home.state_dir / "host")
+        root = SYSTEM / home.id[:8] if os.getuid() == 0 else home.state_dir / "host"
         return cls(root, home.runtime_dir)
+
+    def make(self) -> None:
+        """Make the root: closed, but for root's, which servers that run as others must pass through."""
+        if self.root.parent != SYSTEM:
+            private_dir(self.root)
+            return
+        for folder in (SYSTEM, self.root):
+            folder.mkdir(mode=0o711, exist_ok=True)
+            folder.chmod(0o711)
+
+    def remove_if_empty(self) -> None:
+        """Leave nothing where there is nothing to keep."""
+        for folder in (self.bays, self.templates, self.caches, self.servers, self.root):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        if self.root.parent == SYSTEM:
+            with contextlib.suppress(OSError):
+                SYSTEM.rmdir()
 
     @property
     def bays(self) -> Path:
