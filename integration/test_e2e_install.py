@@ -47,7 +47,7 @@ def edit(house: House, repository: Path, old: str, new: str) -> None:
 def test_what_an_install_could_not_keep_is_a_warning_until_it_is_corrected(house: House, repository: Path):
     warnings = house.json("status", "one", cwd=repository)["warnings"]
     assert len(warnings) == 2
-    assert all(warning.startswith("install of web: ") for warning in warnings)
+    assert all(warning.startswith("web: ") for warning in warnings)
     assert "wrote lost" in warnings[0]
     assert "ran without SITE" in warnings[1]
     edit(house, repository, "kept lost", "kept")

@@ -250,7 +250,7 @@ class Boot:
         name, bay = step.service, self.bay
         bay.runtime.ensure_volumes(self.specs[name], self.images[name], self.job)
         notes = bay.runtime.notes(self.specs[name])
-        self._warn(f"install of {name}", [bay.scrub(note) for note in notes])
+        self._warn(name, [bay.scrub(note) for note in notes])
 
     def _create(self, step: Step) -> None:
         self.bay.runtime.create(self.specs[step.service], self.images[step.service], self.job)
@@ -273,8 +273,10 @@ class Boot:
         bay = self.bay
         observed = bay.runtime.observe(bay.ref)
         bay.assign_ports(held=self._published(observed))
-        for error in self._resolve([name]).values():
-            raise error
+        # on this machine the others are told the port too
+        for other, error in self._resolve([name, *self.specs]).items():
+            if other == name:
+                raise error
         spec = self.specs[name]
         if name not in self.images:
             self.images[name] = bay.runtime.ensure_image(spec, self.job)
@@ -286,10 +288,20 @@ class Boot:
 
     def _probe(self, step: Step) -> None:
         bay, name = self.bay, step.service
-        ref = bay.runtime.wait_healthy(
-            self.specs[name], host=bay.addresses.public_host(name), first=step.first, job=self.job
-        )
-        bay.parts.health.mark(bay.record.id, name, ref)
+        for attempt in range(PORT_TRIES):
+            try:
+                ref = bay.runtime.wait_healthy(
+                    self.specs[name], host=bay.addresses.public_host(name), first=step.first, job=self.job
+                )
+            except DevbayError as error:
+                if error.code != "port_taken" or attempt == PORT_TRIES - 1:
+                    raise
+                bay.runtime.stop(bay.ref, name, timeout_s=STOP_TIMEOUT_S)
+                self._move_ports(name)
+                bay.runtime.start(self.specs[name], self.job)
+            else:
+                bay.parts.health.mark(bay.record.id, name, ref)
+                return
 
     def _finish(self, step: Step) -> None:
         bay, name = self.bay, step.service

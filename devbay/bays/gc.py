@@ -38,6 +38,7 @@ def collect(parts: Parts, env: dict[str, str], job: Job, *, everything: bool) ->
         except DevbayError:
             if runtime.key == parts.runtimes.for_bay(*mine, env).key:
                 raise
+            logger.info("%s is not asked: it does not answer", runtime.name)
     return removed
 
 

@@ -26,8 +26,7 @@ def checks(parts: Parts, env: Mapping[str, str]) -> dict[str, Any]:
             "detail": f"version {devbay.__version__}, home {parts.home.state_dir}",
         },
         _git(env),
-        _guarded("engine", lambda: _engine(parts, env)),
-        _client(env),
+        *_runtime(parts, env),
         _guarded("proxy", lambda: _proxy(parts)),
         _disk(parts.home.state_dir),
         {
@@ -59,9 +58,28 @@ def _git(env: Mapping[str, str]) -> dict[str, str]:
     return {"name": "git", "status": "ok", "detail": said}
 
 
-def _engine(parts: Parts, env: Mapping[str, str]) -> dict[str, str]:
-    name, endpoint = parts.runtimes.choose(env)
-    runtime: Any = parts.runtimes.for_bay(name, endpoint, env)
+def _runtime(parts: Parts, env: Mapping[str, str]) -> list[dict[str, str]]:
+    """The container engine if one is configured; else what this machine has for bays of its own."""
+    try:
+        name, endpoint = parts.runtimes.choose(env)
+    except DevbayError as error:
+        return [{"name": "engine", "status": "error", "detail": error.message, "next": error.next}]
+    if name == "docker":
+        found = _guarded("engine", lambda: _engine(parts.runtimes.for_bay(name, endpoint, env), endpoint))
+        if found["status"] == "error":
+            found["next"] += "; or run without an engine: DEVBAY_RUNTIME=host"
+        return [found, _client(env)]
+    here: Any = parts.runtimes.for_bay(name, endpoint, env)
+    engine = "no container engine is configured: bays run as processes of this machine (docs/host.md)"
+    return [
+        {"name": "runtime", "status": "note", "detail": engine},
+        {"name": "isolation", "status": "note", "detail": here.isolation},
+        {"name": "servers", "status": "note", "detail": here.servers()},
+        {"name": "toolchains", "status": "note", "detail": here.toolchains()},
+    ]
+
+
+def _engine(runtime: Any, endpoint: Mapping[str, Any]) -> dict[str, str]:
     runtime.check()
     info = runtime.engine.info()
     gigabytes = info.memory_bytes / 2**30
