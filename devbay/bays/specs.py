@@ -20,6 +20,7 @@ from devbay.manifest import Addresses, Manifest, Service, Task, resolve
 from devbay.manifest.images import family
 from devbay.manifest.interpolate import Plane
 from devbay.runtimes.base import BayRef, BindMount, BuildSpec, ServiceSpec
+from devbay.runtimes.host import rewrite
 
 WORKSPACE = PurePosixPath("/workspace")
 
@@ -48,19 +49,23 @@ def service_spec(manifest: Manifest, name: str, around: Surroundings) -> Service
     service = manifest.services[name]
     command = service.run if service.kind == "oneshot" else service.start
     spec = _base(service, name, around)
+    ports = {
+        port: (inner, around.host_ports[name, port])
+        for port, inner in service.port_map().items()
+        if (name, port) in around.host_ports  # a bay that never started has none yet
+    }
+    env: Mapping[str, str] = service.env
+    if around.plane == "host":  # before references are filled in: those are other services' ports
+        env = rewrite.env(env, rewrite.Given(dict(ports.values()))).env
     return dataclasses.replace(
         spec,
         kind=service.kind,
         entrypoint=service.entrypoint,
         command=command,
-        env=_env(manifest, name, service.env, around, worktree=spec.worktree is not None, run_dir=None),
+        env=_env(manifest, name, env, around, worktree=spec.worktree is not None, run_dir=None),
         restart=service.restart,
         labels=dict(service.labels),
-        ports={
-            port: (inner, around.host_ports[name, port])
-            for port, inner in service.port_map().items()
-            if (name, port) in around.host_ports  # a bay that never started has none yet
-        },
+        ports=ports,
         health=service.health,
     )
 
