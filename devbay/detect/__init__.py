@@ -1,0 +1,1 @@
+"""Detection: what a repository already says about how it runs, read and never guessed."""
