@@ -16,10 +16,11 @@ MAX_TEXT = 1024 * 1024
 """Bytes of one file that are read; lock files may be longer and nobody needs their text."""
 
 LEFT_OUT = frozenset({
-    ".git", ".hg", ".svn", ".devbay", "node_modules", "bower_components", "vendor", ".venv", "venv", ".tox",
-    ".nox", "target", "dist", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".gradle", ".next",
-    ".nuxt", ".turbo", ".cache", ".yarn", ".pnpm-store", ".terraform", ".bundle", "_build", "deps", ".direnv", ".idea",
-    "site-packages", "Pods", ".svelte-kit", "coverage",
+    ".bundle", ".cache", ".devbay", ".direnv", ".git", ".gradle", ".hg", ".idea", ".mypy_cache",
+    ".next", ".nox", ".nuxt", ".pnpm-store", ".pytest_cache", ".ruff_cache", ".svelte-kit", ".svn",
+    ".terraform", ".tox", ".turbo", ".venv", ".yarn", "Pods", "__pycache__", "_build",
+    "bower_components", "coverage", "deps", "dist", "node_modules", "site-packages", "target", "vendor",
+    "venv",
 })  # fmt: skip
 """Folders that tools fill: dependencies, builds and caches, none of them the project's own words."""
 
@@ -36,8 +37,8 @@ class View:
     """One folder of a repository, read once.
 
     Paths are relative to `root`, with `/`. Links to files inside are read, links to folders are not entered,
-    links that leave are listed in `skipped`, as are unreadable, too large and undecodable files once they were
-    asked for.
+    links that leave are listed in `skipped`, as are unreadable, too large and undecodable files once they
+    were asked for.
     """
 
     def __init__(self, root: Path) -> None:
