@@ -1,4 +1,4 @@
-"""What of the caller's environment a bay of this machine may use: where its tools are, and how it gets out."""
+"""What of the caller's environment a bay of this machine may use: where tools are, and the way out."""
 
 from __future__ import annotations
 
