@@ -10,6 +10,7 @@ OLDER = "log.1"
 LONGEST_LINE = 16 * 1024
 """Bytes of a line that are kept together; a longer one becomes several entries."""
 ROTATED_AT = 8 * 1024 * 1024
+SECOND = 1_000_000_000
 
 
 class LogWriter:
@@ -27,6 +28,8 @@ class LogWriter:
         self._handle = -1
         self._size = 0
         self._torn = False
+        self._last = self._second = 0
+        self._date = b""
 
     def feed(self, data: bytes) -> None:
         """Write the lines that are complete; the rest waits for its end."""
@@ -46,13 +49,19 @@ class LogWriter:
             self._open_line = b""
 
     def _write(self, lines: list[bytes]) -> None:
-        at = timestamp().encode() + b" "
+        # Each entry has a time of its own, later than the last: readers go on behind a time.
+        self._last = max(time.time_ns(), self._last)
         batch: list[bytes] = []
         size = 0
         for line in lines:
             while True:
                 cut = len(line) if len(line) <= LONGEST_LINE else _character_end(line, LONGEST_LINE)
-                batch.append(at + line[:cut].removesuffix(b"\r") + b"\n")
+                self._last += 1
+                if self._last // SECOND != self._second:
+                    self._second = self._last // SECOND
+                    self._date = timestamp(self._last)[:20].encode()
+                text = line[:cut].removesuffix(b"\r")
+                batch.append(b"%b%09dZ %b\n" % (self._date, self._last % SECOND, text))
                 size += len(batch[-1])
                 line = line[cut:]
                 if not line:
@@ -71,8 +80,8 @@ class LogWriter:
             if self._size and self._size + len(data) > self._limit:
                 self._rotate()
             if self._lost:
-                note = f"{timestamp()} [devbay lost {self._lost} lines here: they could not be written]\n"
-                self._put(note.encode())
+                note = f" [devbay lost {self._lost} lines here: they could not be written]\n"
+                self._put(batch[0].partition(b" ")[0] + note.encode())
                 self._lost = 0
             self._put(data)
         except OSError:
@@ -101,11 +110,10 @@ class LogWriter:
             data = data[written:]
 
 
-def timestamp() -> str:
-    """Now, as RFC 3339 in UTC with nine digits."""
-    now = time.time_ns()
-    moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now // 1_000_000_000))
-    return f"{moment}.{now % 1_000_000_000:09d}Z"
+def timestamp(now: int) -> str:
+    """Nanoseconds since 1970 as RFC 3339 in UTC with nine digits."""
+    seconds, rest = divmod(now, SECOND)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest:09d}Z"
 
 
 def _character_end(line: bytes, at: int) -> int:

@@ -79,7 +79,7 @@ class ServiceKeeper(Keeper):
             state="running",
             pid=self.main,
             started=main.started if main else None,
-            started_at=timestamp(),
+            started_at=timestamp(time.time_ns()),
             exit_code=None,
             oom_killed=False,
             reason="",
