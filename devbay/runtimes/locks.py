@@ -42,23 +42,31 @@ class KeyedLocks:
 
 
 @contextmanager
-def file_lock(folder: Path, key: str, job: Job) -> Iterator[None]:
-    """Hold `<folder>/<key>.lock` alone among all threads and processes.
+def file_lock(folder: Path, key: str, job: Job, *, shared: bool = False) -> Iterator[None]:
+    """Hold `<folder>/<key>.lock` alone among all threads and processes, or with others that share it.
 
-    The kernel gives it up when its holder dies, so a kill -9 leaves no lock behind. The file stays: removing
-    it would let two holders lock two files of one name.
+    The kernel gives it up when its holder dies, so a kill -9 leaves no lock behind. The file stays until
+    `remove_lock`.
     """
-    with _opened(folder, key) as descriptor:
-        while not _try(descriptor):
-            job.sleep(POLL_S)
-        yield
+    while True:
+        with _opened(folder, key) as descriptor:
+            while not _try(descriptor, shared=shared):
+                job.sleep(POLL_S)
+            if _is_at(folder, key, descriptor):
+                yield
+                return
 
 
 @contextmanager
 def try_file_lock(folder: Path, key: str) -> Iterator[bool]:
     """The same without waiting; yields whether the lock is held."""
     with _opened(folder, key) as descriptor:
-        yield _try(descriptor)
+        yield _try(descriptor) and _is_at(folder, key, descriptor)
+
+
+def remove_lock(folder: Path, key: str) -> None:
+    """Remove the file of a lock that the caller holds alone; who waits for it takes a new one."""
+    (folder / f"{key}.lock").unlink()
 
 
 @contextmanager
@@ -70,9 +78,17 @@ def _opened(folder: Path, key: str) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _try(descriptor: int) -> bool:
+def _try(descriptor: int, *, shared: bool = False) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
+
+
+def _is_at(folder: Path, key: str, descriptor: int) -> bool:
+    """Whether the locked file still has its name: two files of one name would be two locks."""
+    try:
+        return os.path.samestat((folder / f"{key}.lock").stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False

@@ -7,7 +7,7 @@ import pytest
 
 from devbay.errors import Cancelled
 from devbay.jobs import Job
-from devbay.runtimes.locks import KeyedLocks, file_lock, try_file_lock
+from devbay.runtimes.locks import KeyedLocks, file_lock, remove_lock, try_file_lock
 
 HOLDER = """
 import sys, time
@@ -79,3 +79,28 @@ def test_a_killed_process_gives_its_lock_up(tmp_path):
         holder.wait()
         with try_file_lock(tmp_path, "k") as held:
             assert held
+
+
+def test_a_shared_file_is_held_by_many_and_then_by_nobody_alone(tmp_path):
+    assert together(lambda: file_lock(tmp_path, "k", Job(), shared=True)) > 1
+    with file_lock(tmp_path, "k", Job(), shared=True), try_file_lock(tmp_path, "k") as alone:
+        assert not alone
+
+
+def test_who_waited_for_a_removed_lock_takes_the_new_one(tmp_path):
+    inside = []
+
+    def enter():
+        with file_lock(tmp_path, "k", Job()), try_file_lock(tmp_path, "k") as second:
+            inside.append(second)
+
+    with file_lock(tmp_path, "k", Job()):
+        waiter = threading.Thread(target=enter)
+        waiter.start()
+        time.sleep(0.1)
+        remove_lock(tmp_path, "k")
+        with file_lock(tmp_path, "k", Job()):
+            time.sleep(0.1)
+            assert inside == []
+    waiter.join()
+    assert inside == [False]
