@@ -43,6 +43,8 @@ from devbay.manifest.types import (
 
 Flag = Annotated[bool, Strict()]
 HealthKind = Literal["http", "tcp", "cmd", "log", "process"]
+HOST = "host"
+"""Where a task runs that needs no container; no service can have this name."""
 HEALTH_FORMS: tuple[HealthKind, ...] = ("http", "tcp", "cmd", "log", "process")
 
 
@@ -321,13 +323,16 @@ def _report(value: Any) -> Report | Literal["auto"]:
 
 
 class Task(Container):
-    """A finite command with declared needs, in a service's image (`in`) or in one of its own."""
+    """A finite command with declared needs: in a service's image or on this machine (`in`), or in its own."""
 
     run: Argv = Field(description="The command")
     needs: tuple[Text, ...] = Field(description="Services to start first; [] starts none")
-    in_: (
-        Annotated[Text, NotYet(("host",), "tasks run in containers until the host runtime exists")] | None
-    ) = Field(None, alias="in", description="Service whose image it runs in (default: the primary one)")
+    in_: Text | None = Field(
+        None,
+        alias="in",
+        description="Service whose image it runs in (default: the primary one), or `host`: this machine"
+        " itself, beside the bay (approval)",
+    )
     report: (
         Annotated[
             Report | Literal["auto"], PlainValidator(_report, json_schema_input_type=Report | Literal["auto"])
@@ -364,9 +369,11 @@ class Manifest(Part):
     git: Literal["none", "ro", "rw"] = Field(
         "ro", description="What containers may do with git; `rw` waits for approval"
     )
-    runtime: Annotated[
-        Literal["auto", "docker"], NotYet(("host",), "bays run in containers until the host runtime exists")
-    ] = Field("auto", description="Where services run")
+    runtime: Literal["auto", "docker", "host"] = Field(
+        "auto",
+        description="Where services run: in containers, or as processes of this machine (approval); `auto`"
+        " takes containers wherever an engine is configured",
+    )
     services: dict[ServiceName, Service] = Field(default_factory=dict, description="Containers by name")
     tasks: dict[Name, Task] = Field(default_factory=dict, description="Finite commands by name")
 
@@ -383,12 +390,14 @@ class Manifest(Part):
         return candidates[0] if len(candidates) == 1 else None
 
     def task_service(self, task: str) -> str | None:
-        """The service whose image a task runs in; None if it has its own or there is none to take.
+        """The service whose image a task runs in; None if it runs elsewhere or there is none to take.
 
         `in`, else the primary service, else the first long-running one by name; datastores, brokers and
         proxies are only taken by `in`.
         """
         wanted = self.tasks[task]
+        if wanted.in_ == HOST:
+            return None
         if wanted.in_ is not None or wanted.image or wanted.build:
             return wanted.in_
         usable = sorted(

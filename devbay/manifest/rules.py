@@ -14,7 +14,7 @@ from devbay.manifest import graph, images, paths, screening
 from devbay.manifest.capabilities import capabilities
 from devbay.manifest.diagnostics import Finding, near
 from devbay.manifest.diagnostics import Path as KeyPath
-from devbay.manifest.models import Container, Manifest, Service, Task
+from devbay.manifest.models import HOST, Container, Manifest, Service, Task
 
 WORKSPACE = "/workspace"
 RUN_DIR = "${run.dir}/"
@@ -24,7 +24,7 @@ _LEAST_MEMORY = 6 * 1024 * 1024  # the engine refuses less
 def check(manifest: Manifest, root: Path | None) -> list[Finding]:
     """Every finding about a well-formed manifest; with `root`, paths are looked at on disk."""
     found: list[Finding] = []
-    for rule in (_names, _needs, _primary, _tasks, screening.check):
+    for rule in (_names, _needs, _primary, _tasks, _without_engine, screening.check):
         found += rule(manifest)
     for path, container in containers(manifest):
         found += _container(path, container, root)
@@ -126,15 +126,40 @@ def _tasks(manifest: Manifest) -> Iterator[Finding]:
                 yield _unknown("R6", path, other, manifest)
             elif other in task.needs[:index]:
                 yield _error("R6", path, f"`{other}` is listed twice", "remove one of the two")
-        if task.in_ is not None:
+        if task.in_ == HOST:
+            yield from _host_task(("tasks", name), task)
+        elif task.in_ is not None:
             if task.in_ not in manifest.services:
                 yield _unknown("task-image", ("tasks", name, "in"), task.in_, manifest)
         elif not (task.image or task.build) and manifest.task_service(name) is None:
             yield _error(
                 "task-image", ("tasks", name),
                 "the task has no image, and no application service lends it one",
-                "add `in: <service>`, `image: <name:tag>` or `build: <folder>`",
+                "add `in: <service>`, `in: host`, `image: <name:tag>` or `build: <folder>`",
             )  # fmt: skip
+
+
+def _host_task(path: KeyPath, task: Task) -> Iterator[Finding]:
+    """A command of this machine has the bay's worktree, and neither folders nor limits of a container's."""
+    workdir = posixpath.normpath(task.workdir) if task.workdir else WORKSPACE
+    if workdir != WORKSPACE and not workdir.startswith(f"{WORKSPACE}/"):
+        yield _error(
+            "path", (*path, "workdir"), "a task `in: host` runs in the worktree",
+            f"write a folder of it, such as `{WORKSPACE}/web`",
+        )  # fmt: skip
+
+
+def _without_engine(manifest: Manifest) -> Iterator[Finding]:
+    """What `runtime: host` cannot meet; another runtime may be chosen where the file is used."""
+    if manifest.runtime != HOST:
+        return
+    for path, container in containers(manifest):
+        if container.build:
+            message, fix = "`runtime: host` builds no images", "name an `image` whose tools this machine has"
+            yield _warning("runtime", (*path, "build"), message, fix)
+        if isinstance(container, Service) and container.docker_socket:
+            message = "`runtime: host` has no engine whose socket could be given"
+            yield _warning("runtime", (*path, "docker_socket"), message, "remove it, or `runtime: host`")
 
 
 def _service(path: KeyPath, name: str, service: Service) -> Iterator[Finding]:

@@ -55,6 +55,11 @@ ALL = {
         "    tmpfs: [/t]\n    user: 0\n"
         "    workdir: /w\n    report: auto\n    timeout: 90s\n"
     ),
+    "runtime host": f"{HEAD}runtime: host\nservices: {{a: {{image: b, health: {{process: true}}}}}}\n",
+    "task of this machine": (
+        f"{HEAD}tasks:\n  t:\n    in: host\n    run: [x]\n    needs: []\n    workdir: /workspace/web\n"
+        "    limits: {memory: 1g}\n    env: {D: '${run.dir}'}\n    report: auto\n"
+    ),
     "set-up that needs its own service": (
         f"{HEAD}services:\n  db: {{image: 'postgres:16', port: 5432, health: {{tcp: 5432}}, setup: [seed]}}\n"
         "  seed: {kind: oneshot, build: a, run: [make], needs: [db]}\n"

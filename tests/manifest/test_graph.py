@@ -100,3 +100,8 @@ def test_without_a_primary_service_a_task_runs_in_the_first_application_by_name(
     manifest = parse(text).require()
     assert manifest.primary() == "db"
     assert manifest.task_service("free") == "api"
+
+
+def test_a_task_of_this_machine_has_no_services_image() -> None:
+    task = "  bare: {in: host, run: [x], needs: [web]}\n"
+    assert parse(f"{TEXT}{task}").require().task_service("bare") is None

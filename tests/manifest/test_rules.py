@@ -139,3 +139,19 @@ tasks: {t: {in: s, run: [x], needs: [], report: {format: junit, path: PATH}}}
         found = parse(text.replace("PATH", path)).errors
         assert [each.path for each in found] == ["tasks/t/report/path"], path
     assert parse(text.replace("PATH", "reports/unit.xml")).errors == ()
+
+
+def test_what_a_machine_without_an_engine_cannot_meet_is_a_warning_where_it_is_written() -> None:
+    body = "build: a\n    docker_socket: true\n    health: {process: true}"
+    expected = [("runtime", "services/api/build"), ("runtime", "services/api/docker_socket")]
+    text = f"services:\n  api:\n    {body}\n"
+    found = findings(parse(f"{HEAD}runtime: host\n{text}"), "warning")
+    assert [each for each in found if each[0] == "runtime"] == expected
+    for other in ("auto", "docker"):
+        found = findings(parse(f"{HEAD}runtime: {other}\n{text}"), "warning")
+        assert [each for each in found if each[0] == "runtime"] == []
+
+
+def test_a_task_with_an_image_to_build_is_warned_of_as_well() -> None:
+    loaded = parse(f"{HEAD}runtime: host\ntasks: {{t: {{build: a, run: [x], needs: []}}}}\n")
+    assert ("runtime", "tasks/t/build") in findings(loaded, "warning")
