@@ -90,14 +90,23 @@ def main() -> None:
 
 
 def keep_service(order: dict[str, Any]) -> None:
-    lock = os.open(f"{order['folder']}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        lock = os.open(f"{order['folder']}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        say(f"failed lock {error.errno}\n".encode())
+        return
     try:
         # A record lock: the kernel tells its holder's id (F_GETLK), and asking does not take it.
         fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         say(b"held\n")
         sys.exit(HELD)
-    keep(ServiceKeeper(order, lock))
+    try:
+        keeper = ServiceKeeper(order, lock)
+    except OSError as error:
+        say(f"failed socket {error.errno}\n".encode())
+        return
+    keep(keeper)
 
 
 def keep(keeper: ServiceKeeper | RunKeeper) -> None:

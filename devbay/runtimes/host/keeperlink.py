@@ -11,6 +11,8 @@ import socket as sockets
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -148,21 +150,34 @@ def full(what: str, number: int) -> DevbayError:
     )
 
 
-def start(launch: Launch, content: bytes) -> str:
-    """Start a service's keeper with this order; returns its word (`ok <ref>`, `held`, `failed ...`)."""
+@contextmanager
+def told_when_full(what: str) -> Iterator[None]:
+    """An operating system's refusal inside the block for want of anything is `machine_full`."""
     try:
-        starter = subprocess.Popen(
+        yield
+    except OSError as error:
+        if error.errno in FULL:
+            raise full(what, error.errno) from error
+        raise
+
+
+def spawn(launch: Launch, output: int | None = None) -> subprocess.Popen[bytes]:
+    """A keeper that waits for its order; `output` is a handle that it inherits. Raises `machine_full`."""
+    with told_when_full(launch.argv[0]):
+        return subprocess.Popen(
             command(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd="/",
             env=environment(launch.mark),
+            pass_fds=() if output is None else (output,),
         )
-    except OSError as error:
-        if error.errno in FULL:
-            raise full(launch.argv[0], error.errno) from error
-        raise
+
+
+def start(launch: Launch, content: bytes) -> str:
+    """Start a service's keeper with this order; returns its word (`ok <ref>`, `held`, `failed ...`)."""
+    starter = spawn(launch)
     # Ends as soon as the service is started: its keeper then lets go of these pipes.
     said, fault = starter.communicate(content)
     word = said.decode().strip()
@@ -175,7 +190,9 @@ def broken(launch: Launch, fault: bytes) -> DevbayError:
     """A keeper ended without its word."""
     lines = fault.decode(errors="replace").strip().splitlines() or ["it was killed"]
     log.error("the keeper of %s: %s", launch.mark, "\n".join(lines))
-    code = "machine_full" if "MemoryError" in lines[-1] else "keeper_failed"
     return DevbayError(
-        code, f"what keeps {launch.argv[0]} ended: {lines[-1]}", next="repeat", exit_code=WORK_FAILED
+        "keeper_failed",
+        f"what keeps {launch.argv[0]} ended: {lines[-1]}",
+        next="repeat",
+        exit_code=WORK_FAILED,
     )

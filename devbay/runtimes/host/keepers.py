@@ -40,8 +40,9 @@ class Keepers:
         Raises `not_executable`, `no_workdir`, `machine_full`, `not_started`; `service_running` if it runs
         with another `config`.
         """
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with keeperlink.told_when_full(launch.argv[0]):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for _ in range(300):
             if ref := self._running(folder, config):
                 return ref
@@ -94,10 +95,9 @@ class Keepers:
         if group is None:
             return None
         try:
-            group.make(launch.limits)
+            with keeperlink.told_when_full(launch.argv[0]):
+                group.make(launch.limits)
         except OSError as error:
-            if error.errno in keeperlink.FULL:
-                raise keeperlink.full(launch.argv[0], error.errno) from error
             raise DevbayError(
                 "limits_refused",
                 f"{launch.argv[0]}: {error.filename or 'control group'}: {error.strerror}",
@@ -170,21 +170,12 @@ class Keepers:
         by `Exit.cancelled`) and an error of `sink`; and if this process is killed. Raises as `start` does.
         """
         group = self._cgroup(launch)
-        reader, writer = os.pipe()
+        with keeperlink.told_when_full(launch.argv[0]):
+            reader, writer = os.pipe()
         try:
-            keeper = subprocess.Popen(
-                keeperlink.command(),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd="/",
-                env=keeperlink.environment(launch.mark),
-                pass_fds=(writer,),
-            )
-        except OSError as error:
+            keeper = keeperlink.spawn(launch, writer)
+        except BaseException:
             os.close(reader)
-            if error.errno in keeperlink.FULL:
-                raise keeperlink.full(launch.argv[0], error.errno) from error
             raise
         finally:
             os.close(writer)
