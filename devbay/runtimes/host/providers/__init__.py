@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from devbay.manifest.images import family
-from devbay.runtimes.host.providers.base import Provider, Run, Server, Templates
+from devbay.runtimes.host.providers.base import Provider, Run, Server
 from devbay.runtimes.host.providers.mail import Mail
 from devbay.runtimes.host.providers.mariadb import MariaDB
 from devbay.runtimes.host.providers.memcached import Memcached
@@ -26,7 +26,7 @@ PROVIDERS: Mapping[str, Provider] = {
 }
 """By the families of `devbay.manifest.images`."""
 
-__all__ = ["PROVIDERS", "Provider", "Run", "Server", "Templates", "provider"]
+__all__ = ["PROVIDERS", "Provider", "Run", "Server", "provider"]
 
 
 def provider(image: str | None) -> Provider | None:

@@ -23,6 +23,7 @@ from devbay.runtimes.base import Exit, ServiceSpec, Sink
 from devbay.runtimes.host.launch import Launch
 from devbay.runtimes.host.owner import Owner
 from devbay.runtimes.host.providers import asks
+from devbay.runtimes.host.templates import Templates
 
 LOOPBACK = "127.0.0.1"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -57,14 +58,6 @@ class Server:
     def identity(self) -> str:
         """Changes when another server would run."""
         return f"{self.family} {self.version} {self.program}"
-
-
-class Templates(Protocol):
-    """Prepared folders by key; `devbay.runtimes.host.templates` has them."""
-
-    def ensure(self, kind: str, key: str, make: Callable[[Path], None], job: Job) -> Path: ...
-
-    def copy(self, template: Path, to: Path, *, owner: Owner | None = None) -> None: ...
 
 
 class Provider(Protocol):
@@ -191,6 +184,11 @@ def here(spec: ServiceSpec, word: str) -> str:
     return word
 
 
+_TAIL = re.compile(r"(?:\s*(?:\|\|\s*exit\s+\d+|[12]?>\s*(?:/dev/null|&[12])))*\s*$")
+_NOT_SIMPLE = re.compile(r"[;&|<>()`\n]|'[^']*\$")
+_VARIABLE = re.compile(r"\$(?:\{(\w+)(?::?-([^}]*))?\}|(\w+))")
+
+
 def simple_command(argv: Sequence[str], env: Mapping[str, str]) -> tuple[str, ...] | None:
     """The words of a health command; `sh -c TEXT` only if TEXT is one command with plain variables in it."""
     if (
@@ -199,17 +197,14 @@ def simple_command(argv: Sequence[str], env: Mapping[str, str]) -> tuple[str, ..
         or argv[1] not in {"-c", "-ec"}
     ):
         return tuple(argv)
-    text = re.sub(r"\s*(\|\|\s*exit\s+\d+|>\s*/dev/null(\s+2>&1)?)\s*$", "", argv[2])
-    text = re.sub(r"^\s*exec\s+", "", text)
-    if len(argv) > 3 or re.search(r"[;&|<>()`\n]|\$\(", text):
+    text = _TAIL.sub("", argv[2]).strip().removeprefix("exec ")
+    if len(argv) > 3 or _NOT_SIMPLE.search(text):
         return None
-    variable = re.compile(r"\$(?:\{(\w+)(?::?-([^}]*))?\}|(\w+))")
-    filled = variable.sub(lambda m: shlex.quote(env.get(m[1] or m[3]) or m[2] or ""), text.replace('"', ""))
     try:
-        words = shlex.split(filled)
+        words = shlex.split(text)
     except ValueError:
         return None
-    return tuple(words) or None
+    return tuple(_VARIABLE.sub(lambda m: env.get(m[1] or m[3]) or m[2] or "", word) for word in words) or None
 
 
 def option(words: Sequence[str], *names: str) -> str | None:

@@ -15,7 +15,8 @@ from devbay.jobs import Job
 from devbay.runtimes.base import ServiceSpec
 from devbay.runtimes.host.owner import Owner, give, somebody
 from devbay.runtimes.host.providers import base
-from devbay.runtimes.host.providers.base import Server, Templates
+from devbay.runtimes.host.providers.base import Server
+from devbay.runtimes.host.templates import Templates
 
 INIT_FOLDER = "/docker-entrypoint-initdb.d"
 

@@ -12,7 +12,8 @@ from devbay.runtimes.base import ServiceSpec
 from devbay.runtimes.host.launch import Launch
 from devbay.runtimes.host.owner import Owner
 from devbay.runtimes.host.providers import base
-from devbay.runtimes.host.providers.base import Check, Run, Server, Templates
+from devbay.runtimes.host.providers.base import Check, Run, Server
+from devbay.runtimes.host.templates import Templates
 
 SMTP_PORT, HTTP_PORTS = 1025, (8025, 1080)
 PROGRAM = Path(__file__).with_name("mailbox.py")

@@ -11,7 +11,8 @@ from devbay.runtimes.base import ServiceSpec
 from devbay.runtimes.host.launch import Launch
 from devbay.runtimes.host.owner import Owner, owner_of
 from devbay.runtimes.host.providers import asks, base, mydata
-from devbay.runtimes.host.providers.base import Check, Run, Server, Templates
+from devbay.runtimes.host.providers.base import Check, Run, Server
+from devbay.runtimes.host.templates import Templates
 
 PLACES = (
     "/usr/sbin", "/usr/bin", "/usr/libexec", "/usr/local/mysql/bin",

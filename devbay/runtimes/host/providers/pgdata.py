@@ -16,8 +16,9 @@ from devbay.runtimes.base import ServiceSpec
 from devbay.runtimes.host.launch import Launch
 from devbay.runtimes.host.owner import Owner
 from devbay.runtimes.host.providers import base
-from devbay.runtimes.host.providers.base import Run, Server, Templates
+from devbay.runtimes.host.providers.base import Run, Server
 from devbay.runtimes.host.providers.firststart import INIT_FOLDER, LOOP, FirstStart, missing, provide
+from devbay.runtimes.host.templates import Templates
 
 PORT = 5432
 METHODS = frozenset({"trust", "md5", "scram-sha-256", "password"})

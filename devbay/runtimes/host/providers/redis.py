@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,8 @@ from devbay.runtimes.base import ServiceSpec
 from devbay.runtimes.host.launch import Launch
 from devbay.runtimes.host.owner import Owner, owner_of
 from devbay.runtimes.host.providers import asks, base
-from devbay.runtimes.host.providers.base import Check, Run, Server, Templates
+from devbay.runtimes.host.providers.base import Check, Run, Server
+from devbay.runtimes.host.templates import Templates
 
 PORT = 6379
 WHEELS = (
@@ -91,7 +93,8 @@ class Redis:
         )
 
     def probe(self, spec: ServiceSpec, server: Server, argv: Sequence[str]) -> tuple[str, ...] | Check | None:
-        words = base.simple_command(argv, spec.env) or ("",)
+        plain = [re.sub(r"\|\s*grep\s+(-q\s+)?['\"]?PONG['\"]?", "", word) for word in argv]
+        words = base.simple_command(plain, spec.env) or ("",)
         if Path(words[0]).name not in {"redis-cli", "valkey-cli"} or words[-1].lower() != "ping":
             return None
         port = base.given(spec, declared=PORT)

@@ -12,7 +12,8 @@ from devbay.runtimes.base import ServiceSpec
 from devbay.runtimes.host.launch import Launch
 from devbay.runtimes.host.owner import Owner, owner_of
 from devbay.runtimes.host.providers import base
-from devbay.runtimes.host.providers.base import Check, Run, Server, Templates
+from devbay.runtimes.host.providers.base import Check, Run, Server
+from devbay.runtimes.host.templates import Templates
 
 PORT, CONSOLE = 9000, 9001
 PROGRAM = Path(__file__).with_name("s3server.py")

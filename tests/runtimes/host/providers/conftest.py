@@ -17,34 +17,25 @@ import pytest
 from devbay.jobs import Job
 from devbay.runtimes.base import BayRef, BindMount, Exit, ServiceSpec, Sink
 from devbay.runtimes.host.launch import Launch
-from devbay.runtimes.host.owner import Owner, give, owner
+from devbay.runtimes.host.owner import Owner, owner
+from devbay.runtimes.host.templates import Templates
 
 PATH = os.environ.get("PATH", "/usr/bin:/bin")
 
 
-class PlainTemplates:
-    """Stands in for `devbay.runtimes.host.templates`; `made` counts what was made."""
+class CountedTemplates(Templates):
+    """`made` are the keys that something was made for."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        super().__init__(root)
         self.made: list[str] = []
 
     def ensure(self, kind: str, key: str, make: Callable[[Path], None], job: Job) -> Path:
-        final = self.root / f"{kind}-{key}"
-        if not final.exists():
-            draft = self.root / f".{final.name}.draft"
-            shutil.rmtree(draft, ignore_errors=True)
-            draft.mkdir()
-            make(draft)
-            draft.rename(final)
+        def counted(folder: Path) -> None:
+            make(folder)
             self.made.append(key)
-        return final
 
-    def copy(self, template: Path, to: Path, *, owner: Owner | None = None) -> None:
-        draft = to.with_name(f".{to.name}.copy")
-        shutil.copytree(template, draft, symlinks=True)
-        give(draft, owner)
-        draft.rename(to)
+        return super().ensure(kind, key, counted, job)
 
 
 def user_words(user: Owner | None) -> dict[str, object]:
@@ -116,11 +107,8 @@ def reachable() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def templates(reachable: Path) -> PlainTemplates:
-    root = reachable / "templates"
-    root.mkdir()
-    root.chmod(0o711)
-    return PlainTemplates(root)
+def templates(reachable: Path) -> CountedTemplates:
+    return CountedTemplates(reachable / "templates")
 
 
 @pytest.fixture
