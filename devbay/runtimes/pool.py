@@ -83,14 +83,15 @@ class RuntimePool:
         """The host runtime as this caller's environment finds the machine."""
         return self.for_bay(*self.choose({**env, "DEVBAY_RUNTIME": "host"}), env)
 
-    def host(self, machine: Mapping[str, Any]) -> Any:
+    def host(self, machine: Mapping[str, Any]) -> Runtime:
         """The host runtime for a bay that was made on this machine as it was described then."""
         from devbay.runtimes.host.machine import Machine
 
         with self._lock:
             if self._host is None:
                 self._host = self._make_host()
-            return self._host.for_machine(Machine.from_json(machine))
+            twin: Runtime = self._host.for_machine(Machine.from_json(machine))
+            return twin
 
     def all(self) -> list[Any]:
         """Every runtime made so far, and the host's where it has left something."""

@@ -95,6 +95,17 @@ def marked(name: str, value: str) -> list[Process]:
     return found
 
 
+def marks(name: str, prefix: str) -> set[str]:
+    """The values of the variable `name` that begin with `prefix`, among all living processes."""
+    start = f"{name}={prefix}".encode()
+    found: set[str] = set()
+    for pid in _pids() if HAS_PROC else ():
+        for word in read(f"{PROC}/{pid}/environ").split(b"\0"):
+            if word.startswith(start):
+                found.add(word.partition(b"=")[2].decode(errors="replace"))
+    return found
+
+
 def send(target: Process, number: int) -> bool:
     """Signal exactly this process; False if it is gone. Raises `PermissionError` if it is not ours.
 

@@ -28,8 +28,8 @@ def postgres(port: int, user: str) -> str | None:
         with _connected(port) as connection:
             connection.sendall(struct.pack("!I", len(body) + 4) + body)
             answer = connection.recv(4096)
-            if answer[:1] == b"R" and len(answer) >= 9:
-                connection.sendall(b"X\0\0\0\x04")  # a goodbye spares the server's log a line
+            if answer[:1] == b"R" and answer[5:9] == bytes(4):  # logged in; before that it would be logged
+                connection.sendall(b"X\0\0\0\x04")
     except OSError as error:
         return _refused(port, error)
     if not answer:
