@@ -26,6 +26,7 @@ integration: engine lint unit
 
 bench: engine .venv/.dev
 	@$(PY) -m integration.bench.bench
+	@$(PY) -m integration.bench.host
 
 lint: .venv/.dev
 	@$(PY) -m ruff check
@@ -48,7 +49,9 @@ clean:
 
 .venv/.devbay: .venv/.made pyproject.toml
 	@echo "installing devbay into .venv"
-	@$(PY) -m pip install --quiet --editable .
+	@$(PY) -m pip install --quiet --editable ".[host]" || { \
+	  echo "some wheels for bays without an engine do not exist for this machine; going on without them" >&2; \
+	  $(PY) -m pip install --quiet --editable .; }
 	@touch $@
 
 # Dependency groups need pip 25.1.
