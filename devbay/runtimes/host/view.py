@@ -170,10 +170,8 @@ class _Layout:
         if now.do in ("ro", "try") and not there:
             at, now = self._open(dirname(target), at, now)
         self.placed[target] = mount
-        way = dirname(target)
-        while way != at and not self._there(way, at, now):
-            self.placed[way] = _Mount("dir")
-            way = dirname(way)
+        while (target := dirname(target)) not in self.placed and not self._there(target, at, now):
+            self.placed[target] = _Mount("dir")
 
     def _there(self, path: str, at: str, now: _Mount) -> bool:
         return bool(now.source) and self.files.kind(_moved(path, at, now.source)) is not None
