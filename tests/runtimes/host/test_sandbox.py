@@ -166,7 +166,7 @@ def test_the_users_home_is_hidden_and_its_toolchains_are_not(box: Box) -> None:
 def test_it_sees_and_signals_only_its_own_processes(box: Box) -> None:
     as_other = {"user": box.uid} if ROOT else {}
     with subprocess.Popen(["sleep", "60"], **as_other) as sleeper:  # type: ignore[call-overload]
-        said = box.sh(f"kill -9 {sleeper.pid}; kill -9 -1; ls /proc | grep -c '^[0-9]'")
+        said = box.sh(f"kill -9 {sleeper.pid}; ls /proc | grep -c '^[0-9]'")
         assert sleeper.poll() is None
         sleeper.kill()
     count = box.sh("ls -d /proc/[0-9]* | wc -l")
