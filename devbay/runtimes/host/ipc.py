@@ -46,16 +46,21 @@ class Leftovers:
 
     def __init__(self, others: set[Node]) -> None:
         self._others = others
+        self._main: dict[int, float] = {}  # id, seconds since 1970
         self._segments: set[tuple[int, int]] = set()  # (id, key), which together are not used again soon
         self._semaphores: set[tuple[int, int]] = set()
         self._files: dict[str, Node] = {}
         self._libc = ctypes.CDLL(None, use_errno=True) if os.path.isdir("/proc/sysvipc") else None  # noqa: PTH112
 
+    def begin(self, main: tree.Process) -> None:
+        """Its objects are the service's even when it is dead by the time they are noted."""
+        self._main = {main.pid: started_at(main)} if _same_ipc(main.pid) else {}
+
     def note(self, alive: Collection[tree.Process]) -> None:
-        """Remember what these processes made or use now."""
+        """Remember what these processes and the main one made or use now."""
         if self._libc is None:
             return
-        own = {one.pid: started_at(one) for one in alive if _same_ipc(one.pid)}
+        own = self._main | {one.pid: started_at(one) for one in alive if _same_ipc(one.pid)}
         for row in _rows("shm"):
             if _is_own(int(row["cpid"]), int(row["ctime"]), own):
                 self._segments.add((int(row["shmid"]), int(row["key"])))

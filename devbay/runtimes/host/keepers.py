@@ -8,8 +8,8 @@ import select
 import socket as sockets
 import subprocess
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -80,15 +80,10 @@ class Keepers:
         found = self.state(folder)
         if found is not None and found.reason == KILLED:
             self.end_strays(launch.mark)
-        content = keeperlink.order(
-            launch,
-            self._cgroup(launch),
-            mode="service",
-            folder=str(folder),
-            socket=str(socket),
-            config=config,
-        )
-        return keeperlink.start(launch, content)
+        group = self._cgroup(launch)
+        more = {"folder": str(folder), "socket": str(socket), "config": config}
+        with _removed_unless_kept(group):
+            return keeperlink.start(launch, keeperlink.order(launch, group, mode="service", **more))
 
     def _cgroup(self, launch: Launch) -> Cgroup | None:
         group = cgroups.parent().group(group_name(launch.mark))
@@ -98,6 +93,7 @@ class Keepers:
             with keeperlink.told_when_full(launch.argv[0]):
                 group.make(launch.limits)
         except OSError as error:
+            group.remove()
             raise DevbayError(
                 "limits_refused",
                 f"{launch.argv[0]}: {error.filename or 'control group'}: {error.strerror}",
@@ -170,15 +166,16 @@ class Keepers:
         by `Exit.cancelled`) and an error of `sink`; and if this process is killed. Raises as `start` does.
         """
         group = self._cgroup(launch)
-        with keeperlink.told_when_full(launch.argv[0]):
-            reader, writer = os.pipe()
-        try:
-            keeper = keeperlink.spawn(launch, writer)
-        except BaseException:
-            os.close(reader)
-            raise
-        finally:
-            os.close(writer)
+        with _removed_unless_kept(group):
+            with keeperlink.told_when_full(launch.argv[0]):
+                reader, writer = os.pipe()
+            try:
+                keeper = keeperlink.spawn(launch, writer)
+            except BaseException:
+                os.close(reader)
+                raise
+            finally:
+                os.close(writer)
         content = keeperlink.order(launch, group, mode="run", output=writer, timeout=timeout_s)
         with keeper, open(reader, "rb", buffering=0) as output:  # noqa: PTH123
             assert keeper.stdin and keeper.stdout and keeper.stderr
@@ -239,6 +236,17 @@ class Keepers:
         if self._watch is not None:
             self._watch.close()
             self._watch = None
+
+
+@contextmanager
+def _removed_unless_kept(group: Cgroup | None) -> Iterator[None]:
+    """Take the group away if no keeper came to do it. One that lives has processes in it, and stays."""
+    try:
+        yield
+    except BaseException:
+        if group is not None:
+            group.remove()
+        raise
 
 
 def group_name(mark: str) -> str:

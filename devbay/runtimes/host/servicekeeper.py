@@ -75,6 +75,8 @@ class ServiceKeeper(Keeper):
         self.loop.when_readable(reader, self.take_output)
         self.started = time.monotonic()
         main = tree.process(self.main)
+        if main is not None:
+            self.leftovers.begin(main)
         self.change(
             state="running",
             pid=self.main,

@@ -131,9 +131,8 @@ def test_a_service_that_daemonises_is_over_and_its_daemon_too(kept: Kept, tmp_pa
         "time.sleep(60)\n"
     )
     # It ends once its daemon is there.
-    kept.start(
-        f"env -i python3 -c \"$(cat <<'E'\n{double_fork}\nE\n)\"; while [ ! -s {daemon} ]; do sleep 0.01; done"
-    )
+    there = f"while [ ! -s {daemon} ]; do sleep 0.01; done"
+    kept.start(f"env -i python3 -c \"$(cat <<'E'\n{double_fork}\nE\n)\"; {there}")
     kept.keepers.wait(kept.folder, kept.socket, Job())
     assert tree.process(int(daemon.read_text())) is None
 
