@@ -48,11 +48,15 @@ _FORBIDS = (
 
 @dataclass(frozen=True)
 class Sandbox:
-    """A bubblewrap that was tried. user, pid: whether it makes a user and a pid namespace here."""
+    """A bubblewrap that was tried. user, pid: whether it makes a user and a pid namespace here.
+
+    root: what runs in it is root, who is given less of it.
+    """
 
     program: str
     user: bool
     pid: bool
+    root: bool
 
 
 @dataclass(frozen=True)
@@ -86,13 +90,14 @@ class Disk:
 
 def bwrap_argv(view: View, sandbox: Sandbox, files: Files) -> tuple[str, ...]:
     """What is put before a command, ending in `--`. Raises `unsafe_mount`, see `view`."""
-    return (*_namespaces(sandbox, root=view.root), *mounts_argv(view, files), "--chdir", view.cwd, "--")
+    mounts = mounts_argv(view, files, root=sandbox.root)
+    return (*_namespaces(sandbox), *mounts, "--chdir", view.cwd, "--")
 
 
-def _namespaces(sandbox: Sandbox, *, root: bool) -> list[str]:
+def _namespaces(sandbox: Sandbox) -> list[str]:
     words = [sandbox.program, "--die-with-parent", "--unshare-ipc"]
     words += ["--unshare-pid"] * sandbox.pid + ["--unshare-user"] * sandbox.user
-    if root:
+    if sandbox.root:
         words += ["--cap-drop", "ALL"]
         words += [word for name in ROOT_CAPS for word in ("--cap-add", f"CAP_{name}")]
     return words
@@ -155,12 +160,12 @@ def _ways(programs: Sequence[str], *, root: bool) -> Iterator[Sandbox]:
     users = (False, True) if root else (False,)
     for user, pid in [*((user, True) for user in users), (users[-1], False)]:
         for program in programs:
-            yield Sandbox(program, user, pid)
+            yield Sandbox(program, user, pid, root)
 
 
 def _try(sandbox: Sandbox) -> str | None:
     """What went wrong, None if nothing did."""
-    words = _namespaces(sandbox, root=os.geteuid() == 0)
+    words = _namespaces(sandbox)
     try:
         done = subprocess.run(
             [*words, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "/bin/sh", "-c", ":"],

@@ -55,8 +55,7 @@ class View:
     writable: own folders and caches, at their own paths. binds: the manifest's mounts and volumes; a target
     that does not exist is made. tmpfs: empty folders of the process's own; shm_size: bytes of `/dev/shm`.
     hidden: files and folders that are not there; visible: what of them is there after all, read-only.
-    tmp: becomes `/tmp` and `/var/tmp`. workspace: `/workspace` is wanted, see `has_workspace`. root: the
-    process will run as root.
+    tmp: becomes `/tmp` and `/var/tmp`. workspace: `/workspace` is wanted, see `has_workspace`.
     """
 
     worktree: Path | None
@@ -71,7 +70,6 @@ class View:
     visible: tuple[Path, ...] = ()
     git_mounts: tuple[BindMount, ...] = ()
     workspace: bool = True
-    root: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,9 +83,12 @@ class _Mount:
     size: int | None = None
 
 
-def mounts_argv(view: View, files: Files) -> list[str]:
-    """The mounts of `view`, in order; raises `unsafe_mount` for a target that leads out of the worktree."""
-    return _Layout(view, files).argv()
+def mounts_argv(view: View, files: Files, *, root: bool) -> list[str]:
+    """The mounts of `view`, in order, for a process of root's or of another user's.
+
+    Raises `unsafe_mount` for a target that leads out of the worktree.
+    """
+    return _Layout(view, files, root).argv()
 
 
 def has_workspace(view: View) -> bool:
@@ -109,6 +110,7 @@ class _Layout:
 
     view: View
     files: Files
+    root: bool
     placed: dict[str, _Mount] = field(default_factory=dict)
     owned: dict[str, str] = field(default_factory=dict)
 
@@ -133,7 +135,7 @@ class _Layout:
         view = self.view
         yield "/proc", _Mount("proc")
         yield "/dev", _Mount("dev")
-        if view.root:
+        if self.root:
             for name in _ROOT_PROC:
                 if self.files.kind(f"/proc/{name}"):
                     yield f"/proc/{name}", _Mount("ro", f"/proc/{name}")

@@ -48,13 +48,13 @@ class Box:
 
     def view(self, **changes: object) -> View:
         at = self.base
-        plain = View(at / "wt", at / "home", at / "tmp", str(at / "wt"), root=self.uid == 0)
+        plain = View(at / "wt", at / "home", at / "tmp", str(at / "wt"))
         return replace(plain, **changes)  # type: ignore[arg-type]
 
     def argv(self, view: View) -> tuple[str, ...]:
         sandbox = trial(os.environ["PATH"]).sandbox
         assert sandbox is not None
-        return bwrap_argv(view, sandbox, Disk())
+        return bwrap_argv(view, replace(sandbox, root=self.uid == 0), Disk())
 
     def start(self, view: View, *command: str, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
         as_other = (
@@ -124,6 +124,11 @@ def test_it_cannot_change_the_machines_settings(box: Box) -> None:
         " do test -w $f && echo writable $f; done; echo done"
     )
     assert said == "done\n"
+
+
+def test_root_is_known_for_root() -> None:
+    sandbox = trial(os.environ["PATH"]).sandbox
+    assert sandbox is None or sandbox.root == ROOT
 
 
 def test_it_cannot_mount_the_machine_writable_again(box: Box) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from devbay.errors import DevbayError
 from devbay.runtimes.base import BindMount
+from devbay.runtimes.host import view as views
 from devbay.runtimes.host.hidden import hiding
-from devbay.runtimes.host.view import Kind, View, has_workspace, mounts_argv
+from devbay.runtimes.host.view import Kind, View, has_workspace
 
 WORKTREE, HOME, TMP = Path("/repo/wt"), Path("/state/home"), Path("/state/tmp")
 
@@ -45,6 +46,10 @@ def tree(*paths: str, links: dict[str, str] | None = None) -> Tree:
 
 def view(**changes: object) -> View:
     return View(WORKTREE, HOME, TMP, "/repo/wt", **changes)  # type: ignore[arg-type]
+
+
+def mounts_argv(seen: View, machine: Tree, *, root: bool = False) -> list[str]:
+    return views.mounts_argv(seen, machine, root=root)
 
 
 def at(words: list[str], target: str) -> list[tuple[int, str]]:
@@ -166,7 +171,7 @@ def test_where_the_repository_lies_in_workspace_it_stays_there() -> None:
 
 def test_root_cannot_reach_the_machines_settings() -> None:
     machine = tree("/proc/sys/kernel", "/proc/sysrq-trigger")
-    words = mounts_argv(view(root=True), machine)
+    words = mounts_argv(view(), machine, root=True)
     assert at(words, "/proc")[0] < at(words, "/proc/sys")[0]
     assert [option for _, option in at(words, "/proc/sys")] == ["--ro-bind"]
 
