@@ -17,6 +17,7 @@ from devbay.runtimes.host.machine import Machine
 from devbay.runtimes.host.meet import Met
 from devbay.runtimes.host.place import Place
 from devbay.runtimes.host.sandbox import Disk, bwrap_argv, trial
+from devbay.runtimes.host.target import LOOPBACK
 from devbay.runtimes.host.view import View, has_workspace
 from devbay.runtimes.mountpoints import make_mount_points, with_git_kept
 from devbay.runtimes.outbound import Outbound
@@ -70,7 +71,7 @@ class Assembler:
         values = rewrite.env(spec.env, rewrite.Given({}, rewritten)).env
         env = environment(met.toolchain, seen, self.machine, self.outbound, values)
         if "port" in spec.ports:
-            env.setdefault("PORT", str(spec.ports["port"][1]))
+            env = {"HOST": LOOPBACK, "PORT": str(spec.ports["port"][1]), **env}
         return Launch(
             mark=f"{bay.home}/{bay.id}/{name}",
             argv=rewrite.argv(argv, given).argv,

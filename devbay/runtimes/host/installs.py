@@ -25,7 +25,7 @@ from devbay.runtimes.host.hidden import hiding
 from devbay.runtimes.host.launch import Launch
 from devbay.runtimes.host.machine import Machine
 from devbay.runtimes.host.place import Place
-from devbay.runtimes.host.relocate import note, relocate
+from devbay.runtimes.host.relocate import NOTE, note, relocate
 from devbay.runtimes.host.sandbox import Disk, bwrap_argv, trial
 from devbay.runtimes.host.templates import Templates
 from devbay.runtimes.host.toolchains import Toolchain
@@ -37,6 +37,7 @@ TIME_LIMIT_S = 7200.0
 SHOWN_LINES, LINE_LIMIT = 40, 2000
 STAMP = "installed"
 OUTDATED = "volume_in_use"
+ADDRESS = "127.0.0.1:"
 _FORMAT = 1
 
 Run = Callable[[Launch, Sink, float, Job], Exit]
@@ -77,7 +78,7 @@ class Installs:
 
     def notes(self, spec: ServiceSpec) -> tuple[str, ...]:
         """What a person should know of the install."""
-        dropped = self._dropped(spec)[1]
+        dropped = [name for name in self._dropped(spec)[1] if ADDRESS not in spec.env[name]]
         if not dropped:
             return ()
         return (f"its install did not see {', '.join(dropped)}, which differ from bay to bay",)
@@ -143,13 +144,13 @@ class Installs:
             targets[f"worktree/{relative}"] = folder
         moved = {**own, "worktree": spec.worktree or own["home"]}
         for relative, folder in targets.items():
-            job.check()
-            if folder.exists():
-                shutil.rmtree(folder)
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            self.templates.copy(template / relative, folder)
-            relocate(folder, template / relative, moved)
-            (folder / ".devbay-relocate.json").unlink(missing_ok=True)
+            source = template / relative
+
+            def adjust(draft: Path, source: Path = source) -> None:
+                relocate(draft, source, moved)
+                (draft / NOTE).unlink()
+
+            self.templates.copy(source, folder, adjust=adjust, job=job)
 
     # -- making ----------------------------------------------------------------------------------------
 
@@ -178,7 +179,7 @@ class Installs:
 
         An install runs once for all, so it must see no bay's name, id, folder or address.
         """
-        marks = [spec.bay.name, spec.bay.id, "127.0.0.1:", *([str(spec.worktree)] if spec.worktree else [])]
+        marks = [spec.bay.name, spec.bay.id, ADDRESS, *([str(spec.worktree)] if spec.worktree else [])]
         own = ("DEVBAY_", "GIT_CONFIG_")
         kept = {
             name: value

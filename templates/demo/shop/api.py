@@ -1,6 +1,7 @@
-"""The API: products and orders as JSON. `python -m shop.api` serves it on port 8000."""
+"""The API: products and orders as JSON. `python -m shop.api` serves it on PORT (8000)."""
 
 import json
+import os
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -62,5 +63,6 @@ class Api(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    print("api on port 8000", flush=True)
-    ThreadingHTTPServer(("0.0.0.0", 8000), Api).serve_forever()
+    place = os.environ.get("HOST", "0.0.0.0"), int(os.environ.get("PORT", "8000"))
+    print(f"api on port {place[1]}", flush=True)
+    ThreadingHTTPServer(place, Api).serve_forever()

@@ -1,4 +1,4 @@
-"""The web page. `python -m shop.web` serves it on port 8080 and asks the API for everything."""
+"""The web page. `python -m shop.web` serves it on PORT (8080) and asks the API for everything."""
 
 import json
 import os
@@ -110,5 +110,6 @@ class Web(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    print("web on port 8080", flush=True)
-    ThreadingHTTPServer(("0.0.0.0", 8080), Web).serve_forever()
+    place = os.environ.get("HOST", "0.0.0.0"), int(os.environ.get("PORT", "8080"))
+    print(f"web on port {place[1]}", flush=True)
+    ThreadingHTTPServer(place, Web).serve_forever()

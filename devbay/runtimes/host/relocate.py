@@ -1,0 +1,73 @@
+"""Moving what an install made: texts that name the folder it was made in come to name the one it is in."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from devbay.home import write_private
+
+MAX_BYTES = 1 << 20
+NOTE = ".devbay-relocate.json"
+SKIPPED = re.compile(rb"\0")
+"""A file with a NUL byte is no text: a path in it cannot be replaced by one of another length."""
+
+
+def note(root: Path, made_in: Path) -> None:
+    """Remember in `root` which texts and links below it name the folder they were made in."""
+    needle = os.fsencode(made_in)
+    texts: list[str] = []
+    links: list[str] = []
+    for parent, folders, files in os.walk(root):
+        for name in (*folders, *files):
+            path = Path(parent) / name
+            if path.is_symlink():
+                if needle in os.fsencode(os.readlink(path)):  # noqa: PTH115 - bytes of any kind
+                    links.append(str(path.relative_to(root)))
+            elif name in files and _is_text_with(path, needle):
+                texts.append(str(path.relative_to(root)))
+    write_private(root / NOTE, json.dumps({"made_in": str(made_in), "texts": texts, "links": links}))
+
+
+def relocate(root: Path, noted: Path, moved: Mapping[str, Path]) -> None:
+    """Put right the copy `root` of what `note` looked at.
+
+    noted: the folder with the note, of which `root` is the copy. moved: what was below `made_in`, by its
+    relative path, to where it is now; the longest that fits counts.
+    """
+    known = json.loads((noted / NOTE).read_text())
+    made_in = known["made_in"]
+    pairs = [(os.fsencode(f"{made_in}/{old}"), os.fsencode(new)) for old, new in moved.items()]
+    pairs.sort(key=lambda pair: -len(pair[0]))
+
+    def put_right(data: bytes) -> bytes:
+        for old, new in pairs:
+            data = data.replace(old, new)
+        return data
+
+    for name in known["links"]:
+        path = root / name
+        if path.is_symlink():
+            target = put_right(os.fsencode(os.readlink(path)))  # noqa: PTH115
+            path.unlink()
+            path.symlink_to(os.fsdecode(target))
+    for name in known["texts"]:
+        path = root / name
+        if path.is_file() and not path.is_symlink():
+            mode = path.stat().st_mode
+            path.chmod(mode | 0o200)
+            path.write_bytes(put_right(path.read_bytes()))
+            path.chmod(mode)
+
+
+def _is_text_with(path: Path, needle: bytes) -> bool:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            return False
+        data = path.read_bytes()
+    except OSError:
+        return False
+    return needle in data and not SKIPPED.search(data)
