@@ -109,8 +109,11 @@ def client(env: Mapping[str, str], password: str) -> Callable[..., subprocess.Co
 
 
 ENV = {
-    "MYSQL_ROOT_PASSWORD": "r00t's", "MYSQL_DATABASE": "shop_1", "MYSQL_USER": "ann", "MYSQL_PASSWORD": "r00t's",
-}  # fmt: skip
+    "MYSQL_ROOT_PASSWORD": "r00t's",
+    "MYSQL_DATABASE": "shop_1",
+    "MYSQL_USER": "ann",
+    "MYSQL_PASSWORD": "r00t's",
+}
 
 
 def test_mariadb_has_the_environments_users_and_database_and_survives_being_killed(machine: Machine) -> None:

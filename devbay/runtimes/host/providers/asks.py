@@ -40,7 +40,7 @@ def postgres(port: int, user: str) -> str | None:
 
 
 def redis(port: int, password: str | None, user: str | None = None) -> str | None:
-    """`PING`, after `AUTH` where there is a password; `LOADING` and `NOAUTH` are no answer."""
+    """`PING`, after `AUTH` where there is a password; `LOADING` is no answer."""
     words = [["AUTH", *([user] if user else []), password]] if password else []
     try:
         with _connected(port) as connection:
@@ -50,6 +50,8 @@ def redis(port: int, password: str | None, user: str | None = None) -> str | Non
                     b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(p), p) for p in parts)
                 )
                 answer = connection.recv(4096)
+                if answer.startswith(b"-NOAUTH") and not password:
+                    return None  # the server is up, and its client would say so without an error
                 if not answer.startswith(b"+"):
                     return (
                         answer.decode("utf-8", "replace").strip("-\r\n") or "the server ended the connection"

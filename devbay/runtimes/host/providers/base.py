@@ -27,7 +27,8 @@ from devbay.runtimes.host.templates import Templates
 
 LOOPBACK = "127.0.0.1"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-PREPARE_S = 300.0
+PREPARE_S = 1800.0
+"""Scripts of a first start may load a dump."""
 TAIL_LINES = 40
 
 Check = Callable[[], str | None]
@@ -65,9 +66,10 @@ class Provider(Protocol):
 
     family: str
 
-    def find(self, image: str, path: str) -> Server:
+    def find(self, image: str, path: str, data: Path | None = None) -> Server:
         """The best server that the machine (folders of `path`, installed wheels) has for an image.
 
+        data: the bay's data directory, if there is one: a server that can use it goes before a better match.
         Raises `image_not_met` naming both ways out.
         """
 
@@ -138,12 +140,12 @@ def refuse_files(spec: ServiceSpec, *prefixes: str) -> None:
 
 
 def given(spec: ServiceSpec, name: str = "port", declared: int | None = None) -> int:
-    """The port of this machine behind a port's name, or behind the number the service declares for it."""
-    if name in spec.ports:
-        return spec.ports[name][1]
+    """The port of this machine behind the number that the family has by convention, else behind the name."""
     for inner, outer in spec.ports.values():
         if inner == declared:
             return outer
+    if name in spec.ports:
+        return spec.ports[name][1]
     raise DevbayError(
         "no_port",
         f"{spec.name} declares no port, so devbay gave it none to listen on",
@@ -332,6 +334,12 @@ def wheel(package: str) -> Path | None:
     return Path(next(iter(found.submodule_search_locations)))
 
 
+def python_env(package: str) -> dict[str, str]:
+    """Lets devbay's own interpreter find a package wherever pip put it, whatever the home."""
+    folder = wheel(package)
+    return {"PYTHONPATH": str(folder.parent)} if folder else {}
+
+
 # -- preparing ---------------------------------------------------------------------------------------
 
 
@@ -354,6 +362,7 @@ def run_to_end(launch: Launch, what: str, run: Run, job: Job) -> None:
         output.extend(chunk)
         del output[: -64 * 1024]
 
+    job.progress(what)
     ended = run(launch, keep, PREPARE_S, job)
     job.check()
     if ended.code != 0 or ended.timed_out:

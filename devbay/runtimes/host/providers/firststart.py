@@ -19,6 +19,7 @@ from devbay.runtimes.host.providers.base import Server
 from devbay.runtimes.host.templates import Templates
 
 INIT_FOLDER = "/docker-entrypoint-initdb.d"
+MAX_PLAIN = 16 * 1024**2
 
 LOOP = r"""
 for file; do
@@ -68,9 +69,8 @@ def provide(
     Cut off at any moment it leaves no `data`, only a draft that the next call removes.
     """
     scripts = tuple(init_files(spec))
-    content = [(name, path.read_bytes()) for name, path in scripts]
-    plain = all(name.endswith(".sql") and not first.reaches_out.search(text) for name, text in content)
-    digests = [(name, hashlib.sha256(text).hexdigest()) for name, text in content]
+    plain = all(_is_plain(path, first.reaches_out) for _, path in scripts)
+    digests = [(name, hashlib.sha256(path.read_bytes()).hexdigest()) for name, path in scripts if plain]
     maker = somebody() if os.geteuid() == 0 else None
 
     def make(folder: Path) -> None:
@@ -80,7 +80,7 @@ def provide(
             _run_copies(first, scripts, folder / "data", folder / "init", maker)
         give(folder, (0, 0) if maker else None)  # a template must be no server's to change
 
-    key = base.template_key(spec, server, [first.settings, digests if plain else []])
+    key = base.template_key(spec, server, [first.settings, digests])
     template = templates.ensure(server.family, key, make, job) / "data"
     base.above(data)
     if not scripts or plain:
@@ -104,12 +104,31 @@ def init_files(spec: ServiceSpec) -> Iterator[tuple[str, Path]]:
     for mount in spec.mounts:
         target, source = mount.target.rstrip("/"), Path(mount.source)
         if target == INIT_FOLDER and source.is_dir():
-            found |= {path.name: path for path in source.iterdir() if path.is_file()}
+            found |= {path.name: _confined(path, source) for path in source.iterdir() if path.is_file()}
         elif target.startswith(f"{INIT_FOLDER}/") and source.is_file():
             found[target.removeprefix(f"{INIT_FOLDER}/")] = source
     for name in sorted(found):
         if "/" not in name:
             yield name, found[name]
+
+
+def _confined(path: Path, folder: Path) -> Path:
+    """The scripts are copied with devbay's rights, which must not be lent to a link that leads elsewhere."""
+    real = path.resolve()
+    if not real.is_relative_to(folder.resolve()):
+        raise DevbayError(
+            "path_escapes",
+            f"{path} is a link to {real}, outside {folder}",
+            next="put the file itself there",
+            exit_code=WORK_FAILED,
+        )
+    return real
+
+
+def _is_plain(path: Path, reaches_out: re.Pattern[bytes]) -> bool:
+    """Whether a script is SQL whose effect its text alone decides, and small enough to be read for that."""
+    small = path.stat().st_size <= MAX_PLAIN
+    return path.suffix == ".sql" and small and not reaches_out.search(path.read_bytes())
 
 
 def missing(spec: ServiceSpec, data: Path, made: Path) -> bool:

@@ -24,7 +24,7 @@ class Mail:
 
     family = "mail"
 
-    def find(self, image: str, path: str) -> Server:
+    def find(self, image: str, path: str, data: Path | None = None) -> Server:
         if base.wheel("aiosmtpd") is None:
             raise base.not_met(image, "the package aiosmtpd is missing", "`pip install 'devbay[host]'`")
         version = importlib.metadata.version("aiosmtpd")
@@ -60,7 +60,7 @@ class Mail:
             mark=base.mark(spec),
             argv=(
                 str(server.program),
-                "-I",
+                "-P",
                 str(PROGRAM),
                 "--folder",
                 str(data),
@@ -68,7 +68,7 @@ class Mail:
                 server.family,
                 *words,
             ),
-            env={"PATH": base.SYSTEM_PATH, "LC_ALL": "C.UTF-8"},
+            env={**base.python_env("aiosmtpd"), "PATH": base.SYSTEM_PATH, "LC_ALL": "C.UTF-8"},
             cwd=str(data),
             restart=spec.restart,
             limits=spec.limits,

@@ -29,7 +29,7 @@ class MariaDB:
 
     family = "mariadb"
 
-    def find(self, image: str, path: str) -> Server:
+    def find(self, image: str, path: str, data: Path | None = None) -> Server:
         base.refuse_vendor(image)
         wanted, kind = base.tag_version(image), family(image)
         found = []
@@ -39,8 +39,14 @@ class MariaDB:
         if not found:
             way = "install it (`apt install mariadb-server-core`, `brew install mariadb`)"
             raise base.not_met(image, "no MariaDB or MySQL server", way)
+        made_by = mydata.made_by(data) if data else None
         program, version = min(
-            found, key=lambda one: (kind_of(one[0]) != kind, base.distance(one[1], wanted))
+            found,
+            key=lambda one: (
+                made_by not in {None, kind_of(one[0])},
+                kind_of(one[0]) != kind,
+                base.distance(one[1], wanted),
+            ),
         )
         name = "MariaDB" if kind_of(program) == "mariadb" else "MySQL"
         met = kind_of(program) == kind and base.fits(version, wanted, 2)

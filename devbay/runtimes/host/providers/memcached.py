@@ -22,7 +22,7 @@ class Memcached:
 
     family = "memcached"
 
-    def find(self, image: str, path: str) -> Server:
+    def find(self, image: str, path: str, data: Path | None = None) -> Server:
         for program in base.on_path(("memcached",), path, *PLACES):
             version = base.said_version(program)
             if version:

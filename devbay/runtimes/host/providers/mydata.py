@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
+from devbay.errors import WORK_FAILED, DevbayError
 from devbay.jobs import Job
 from devbay.runtimes.base import ServiceSpec
 from devbay.runtimes.host.launch import Launch
@@ -21,7 +22,8 @@ PORT = 3306
 SETTINGS = (
     "--character-set-server=utf8mb4", "--skip-name-resolve", "--innodb-buffer-pool-size=32M",
     "--innodb-log-file-size=16M", "--loose-innodb-redo-log-capacity=16M", "--performance-schema=OFF",
-    "--loose-mysqlx=OFF",
+    "--loose-mysqlx=OFF", "--innodb-log-buffer-size=2M", "--key-buffer-size=4M",
+    "--loose-aria-pagecache-buffer-size=8M", "--table-open-cache=400",
     # Committed data survives a killed server, not a machine that loses power.
     "--innodb-flush-log-at-trx-commit=2",
 )  # fmt: skip
@@ -29,7 +31,7 @@ ALONE = ("--socket=devbay.sock", "--pid-file=devbay.pid")
 """Relative to the data directory: an absolute path may be longer than a socket's may be (107 bytes)."""
 
 MADE = "devbay-made"
-"""Stands in a data directory whose first start came to its end."""
+"""Stands in a data directory whose first start came to its end, and says whose: `mariadb` or `mysql`."""
 
 INITIALISE = r"""
 set -eu
@@ -47,7 +49,7 @@ fi
 printf '%s' "$SETUP" > "$DATA/devbay-setup.sql"
 "$SERVER" "$DEFAULTS" --datadir="$DATA" --skip-networking --init-file="$DATA/devbay-setup.sql" "$@"
 rm "$DATA/devbay-setup.sql"
-touch "$DATA/devbay-made"
+printf %s "$KIND" > "$DATA/devbay-made"
 """
 
 SCRIPTS = (
@@ -146,10 +148,18 @@ def prepare(
     job: Job,
 ) -> None:
     """Make `data`, or leave it as it is. defaults: the option that names the configuration file, or none."""
+    mariadb = server.program.name != "mysqld"
+    kind = "mariadb" if mariadb else "mysql"
     if not missing(spec, data, data / MADE):
+        if made_by(data) != kind:
+            raise DevbayError(
+                "data_unusable",
+                f"the data of {spec.name} is {made_by(data)}'s, and {server.origin} has {kind}",
+                next=f"install {made_by(data)}, or remove the bay and make it anew",
+                exit_code=WORK_FAILED,
+            )
         return
     wanted = settings(spec)
-    mariadb = server.program.name != "mysqld"
 
     def start(
         script: str, words: tuple[str, ...], env: Mapping[str, str], cwd: Path, user: Owner | None
@@ -160,7 +170,7 @@ def prepare(
         base.run_to_end(launch, f"making the data of {spec.name} with {server.origin}", run, job)
 
     def initialise(made: Path, user: Owner | None) -> None:
-        env = {"DATA": str(made), "SETUP": setup(wanted, mariadb=mariadb)}
+        env = {"DATA": str(made), "KIND": kind, "SETUP": setup(wanted, mariadb=mariadb)}
         start(INITIALISE, (*SETTINGS, *ALONE, *flags), env, made.parent, user)
 
     def run_scripts(made: Path, scripts: list[Path], user: Owner | None) -> None:
@@ -181,6 +191,14 @@ def prepare(
     settled = [dataclasses.asdict(wanted), SETTINGS, flags, defaults and _content(defaults)]
     first = FirstStart(settled, _REACHES_OUT, initialise, run_scripts)
     provide(spec, server, data, first, templates, owner, job)
+
+
+def made_by(data: Path) -> str | None:
+    """`mariadb` or `mysql`: neither reads the other's data; None without data."""
+    try:
+        return (data / MADE).read_text().strip()
+    except FileNotFoundError:
+        return None
 
 
 def server_env(server: Server) -> dict[str, str]:

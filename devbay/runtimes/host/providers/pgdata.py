@@ -142,13 +142,21 @@ def prepare(
     provide(spec, server, data, first, templates, owner, job)
 
 
+def made_by(data: Path) -> int | None:
+    """The major version that data belongs to; None without data."""
+    try:
+        return int((data / "PG_VERSION").read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+
+
 def _check_version(spec: ServiceSpec, server: Server, data: Path) -> None:
-    made_by = (data / "PG_VERSION").read_text().strip()
-    if made_by != server.version.partition(".")[0]:
+    made = made_by(data)
+    if made != base.numbers(server.version)[0]:
         raise DevbayError(
             "data_unusable",
-            f"the data of {spec.name} is of PostgreSQL {made_by}, and {server.origin} is {server.version}",
-            next=f"install PostgreSQL {made_by}, or remove the bay and make it anew",
+            f"the data of {spec.name} is of PostgreSQL {made}, and {server.origin} is {server.version}",
+            next=f"install PostgreSQL {made}, or remove the bay and make it anew",
             exit_code=WORK_FAILED,
         )
 

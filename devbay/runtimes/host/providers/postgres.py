@@ -61,7 +61,7 @@ class Postgres:
 
     family = "postgres"
 
-    def find(self, image: str, path: str) -> Server:
+    def find(self, image: str, path: str, data: Path | None = None) -> Server:
         base.refuse_vendor(image)
         if "pgbouncer" in base.repository(image):
             raise base.not_met(image, "pgbouncer has no stand-in", "connect to Postgres directly")
@@ -74,7 +74,8 @@ class Postgres:
             raise base.not_met(
                 image, lacking, ways if extension in {None, "vector"} else f"install {extension}"
             )
-        best = min(found, key=lambda one: rank(one, wanted))
+        made_by = pgdata.made_by(data) if data else None
+        best = min(found, key=lambda one: (made_by not in {None, one.major}, rank(one, wanted)))
         notes = []
         if wanted is not None and best.major != wanted:
             notes.append(f"{image} is met by PostgreSQL {best.version} ({best.origin})")

@@ -43,7 +43,7 @@ class Redis:
 
     family = "redis"
 
-    def find(self, image: str, path: str) -> Server:
+    def find(self, image: str, path: str, data: Path | None = None) -> Server:
         base.refuse_vendor(image)
         found = list(installed(path))
         if "redis-stack" in base.repository(image):

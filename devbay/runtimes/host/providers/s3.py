@@ -25,7 +25,7 @@ class S3:
 
     family = "minio"
 
-    def find(self, image: str, path: str) -> Server:
+    def find(self, image: str, path: str, data: Path | None = None) -> Server:
         base.refuse_vendor(image)
         for program in base.on_path(("minio",), path, *PLACES):
             version = base.said_version(program) or "unknown"
@@ -62,7 +62,7 @@ class S3:
         console = console_port(spec)
         if server.family == "moto":
             further = ("--console", str(console)) if console else ()
-            argv = (str(server.program), "-I", str(PROGRAM), "--port", str(port), *further)
+            argv = (str(server.program), "-P", str(PROGRAM), "--port", str(port), *further)
         else:
             further = ("--console-address", f"{base.LOOPBACK}:{console}") if console else ()
             argv = (
@@ -80,6 +80,7 @@ class S3:
                 **({} if console else {"MINIO_BROWSER": "off"}),  # it would listen on a port of its own
                 "HOME": str(data),
                 **spec.env,
+                **(base.python_env("moto") if server.family == "moto" else {}),
                 "PATH": f"{server.bin}:{base.SYSTEM_PATH}",
             },
             cwd=str(data),

@@ -99,8 +99,8 @@ class Servers:
 
 @pytest.fixture(scope="session")
 def reachable() -> Iterator[Path]:
-    """pytest's own folders are closed to other users."""
-    folder = Path(tempfile.mkdtemp(prefix="devbay-providers-"))
+    """pytest's own folders are closed to other users; /tmp may be small."""
+    folder = Path(tempfile.mkdtemp(prefix="devbay-providers-", dir="/var/tmp"))
     folder.chmod(0o711)
     yield folder
     shutil.rmtree(folder)

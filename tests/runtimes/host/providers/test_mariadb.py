@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from devbay.errors import DevbayError
-from devbay.runtimes.base import BindMount
+from devbay.jobs import Job
+from devbay.runtimes.base import BayRef, BindMount, ServiceSpec
 from devbay.runtimes.host.providers import mariadb
 from devbay.runtimes.host.providers.base import Server
 from devbay.runtimes.host.providers.mariadb import MariaDB
@@ -38,6 +39,19 @@ def test_the_images_own_server_is_preferred_and_another_is_said(
     fake(tmp_path, "mysqld", "8.0.36")
     assert PROVIDER.find("mysql:8.0", path).program.name == "mysqld"
     assert not PROVIDER.find("mysql:8.0", path).note
+
+
+def test_the_data_decides_between_the_two_servers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(mariadb, "PLACES", ())
+    fake(tmp_path, "mariadbd", "10.11.6-MariaDB")
+    fake(tmp_path, "mysqld", "8.0.36")
+    (tmp_path / "devbay-made").write_text("mariadb")
+    assert PROVIDER.find("mysql:8.0", str(tmp_path), tmp_path).program.name == "mariadbd"
+    spec = ServiceSpec(BayRef("b", "h", "p", "r", "n"), "db", "service", command=())
+    mysql = Server("mariadb", "8.0.36", tmp_path / "mysqld", tmp_path, "here")
+    with pytest.raises(DevbayError) as refused:
+        PROVIDER.prepare(spec, mysql, tmp_path, None, None, None, Job())  # type: ignore[arg-type]
+    assert refused.value.code == "data_unusable"
 
 
 def test_without_a_server_the_refusal_names_both_ways_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -182,6 +182,16 @@ def tmp_path_in(db: Callable[..., Db], word: str) -> Path:
     return folder / "db"
 
 
+def test_a_script_that_is_a_link_out_of_its_folder_is_refused(db: Callable[..., Db], tmp_path: Path) -> None:
+    (tmp_path / "init").mkdir()
+    (tmp_path / "outside.sql").write_text("select 1;\n")
+    (tmp_path / "init" / "1.sql").symlink_to(tmp_path / "outside.sql")
+    one = db(mounts=(BindMount(str(tmp_path / "init"), INIT, True),))
+    with pytest.raises(DevbayError, match="outside") as refused:
+        one.prepare()
+    assert refused.value.code == "path_escapes"
+
+
 def test_a_failing_script_leaves_no_data_and_no_server_and_the_next_try_begins_anew(
     db: Callable[..., Db], tmp_path: Path
 ) -> None:
@@ -340,6 +350,16 @@ def test_the_nearest_version_wins_newer_before_older_and_a_wheel_before_the_mach
     assert best(16, ("14.1", True), ("15.9", False)) == "15.9"
     assert best(17, ("17.2", False), ("17.1", True)) == "17.1"
     assert best(None, ("17.1", True), ("18.1", False)) == "18.1"
+
+
+def test_a_server_that_can_use_the_bays_data_goes_before_a_better_match(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found = [Found("17.1", Path("/new"), "new", True), Found("15.2", Path("/old"), "old", False)]
+    monkeypatch.setattr(postgres, "installed", lambda path: found)
+    assert PROVIDER.find("postgres:16", PATH, tmp_path).origin == "new"
+    (tmp_path / "PG_VERSION").write_text("15\n")
+    assert PROVIDER.find("postgres:16", PATH, tmp_path).origin == "old"
 
 
 def test_a_differing_major_version_is_said_and_an_agreeing_one_is_not(

@@ -63,6 +63,13 @@ def test_only_a_shell_text_of_one_command_is_read(
     assert base.simple_command(argv, {"A": "v"}) == words
 
 
+def test_the_port_of_a_family_is_known_by_its_number_before_its_name(spec_of: Any) -> None:
+    spec = spec_of("minio/minio", ports={"port": 9001, "api": 9000})
+    assert base.given(spec, declared=9000) == spec.ports["api"][1]
+    other = spec_of("postgres", ports={"port": 5433})
+    assert base.given(other, declared=5432) == other.ports["port"][1]
+
+
 def test_words_that_name_a_mount_are_paths_of_this_machine(spec_of: Any) -> None:
     spec = spec_of("redis", mounts=(BindMount("/repo/conf", "/etc/conf", True),))
     assert base.here(spec, "/etc/conf/redis.conf") == "/repo/conf/redis.conf"
