@@ -42,6 +42,7 @@ class Surroundings:
     git_mounts: tuple[BindMount, ...] = ()
     git_env: Mapping[str, str] = field(default_factory=dict)
     plane: Plane = "container"
+    main_worktree: Path | None = None
 
 
 def service_spec(manifest: Manifest, name: str, around: Surroundings) -> ServiceSpec:
@@ -117,7 +118,9 @@ def config_hash(spec: ServiceSpec, fingerprint: str, key: str) -> str:
 
     `fingerprint` stands for the content of image, build context and install inputs.
     """
-    data = dataclasses.asdict(dataclasses.replace(spec, health=None, config_hash="", bay=_NOBODY))
+    data = dataclasses.asdict(
+        dataclasses.replace(spec, health=None, config_hash="", bay=_NOBODY, main_worktree=None)
+    )
     text = json.dumps([data, fingerprint], default=_plain, sort_keys=True)
     return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()[:32]
 
@@ -161,6 +164,7 @@ def _base(part: Service | Task, name: str, around: Surroundings) -> ServiceSpec:
         user=part.user,
         workdir=workdir,
         worktree=worktree if gets_worktree else None,
+        main_worktree=around.main_worktree,
         git_mounts=around.git_mounts if gets_worktree else (),
         mounts=tuple(
             BindMount(_source(m.source, worktree), _inside(m.target, worktree)) for m in part.mounts

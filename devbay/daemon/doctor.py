@@ -69,13 +69,15 @@ def _runtime(parts: Parts, env: Mapping[str, str]) -> list[dict[str, str]]:
         if found["status"] == "error":
             found["next"] += "; or run without an engine: DEVBAY_RUNTIME=host"
         return [found, _client(env)]
+    from devbay.runtimes.host.inventory import servers, toolchains  # only where there is no engine
+
     here: Any = parts.runtimes.for_bay(name, endpoint, env)
     engine = "no container engine is configured: bays run as processes of this machine (docs/host.md)"
     return [
         {"name": "runtime", "status": "note", "detail": engine},
         {"name": "isolation", "status": "note", "detail": here.isolation},
-        {"name": "servers", "status": "note", "detail": here.servers()},
-        {"name": "toolchains", "status": "note", "detail": here.toolchains()},
+        {"name": "servers", "status": "note", "detail": servers(here.machine)},
+        {"name": "toolchains", "status": "note", "detail": toolchains(here.machine)},
     ]
 
 

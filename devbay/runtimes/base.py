@@ -73,7 +73,8 @@ class ServiceSpec:
     `env` is the container plane with secrets in it (never shown, never stored). `ports` maps a port's name
     (`port` for the primary one) to (port of the service, host port). `volumes` and `caches` are absolute
     paths inside the container. `mounts` are the manifest's own; the worktree, git and run mounts are added
-    by the runtime from `worktree`, `git` and `run_dir`. `peers` are the services that a task may talk to and
+    by the runtime from `worktree`, `git` and `run_dir`; `main_worktree` is the user's own checkout, for
+    runtimes in which it would be visible. `peers` are the services that a task may talk to and
     reaches without a proxy. `config_hash` covers everything that makes a running service
     outdated when it changes.
     """
@@ -93,6 +94,7 @@ class ServiceSpec:
     user: str | None = None
     workdir: str | None = None
     worktree: Path | None = None
+    main_worktree: Path | None = None
     git_mounts: tuple[BindMount, ...] = ()
     mounts: tuple[BindMount, ...] = ()
     volumes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""How containers reach the outside: the CA bundle and proxies of `config.toml` (decision 44)."""
+"""How services reach the outside: the CA bundle and proxies of `config.toml` (decision 44)."""
 
 from __future__ import annotations
 
@@ -67,6 +67,11 @@ class Outbound:
     def env(self, direct: Iterable[str] = ()) -> dict[str, str]:
         """All variables for an install or task container."""
         bundle = dict.fromkeys(_CA_VARIABLES, CA_TARGET) if self.ca_bundle else {}
+        return {**bundle, **self.proxy_env(direct)}
+
+    def env_here(self, direct: Iterable[str] = ()) -> dict[str, str]:
+        """The same for a process of this machine, which sees the bundle where it is."""
+        bundle = dict.fromkeys(_CA_VARIABLES, str(self.ca_bundle)) if self.ca_bundle else {}
         return {**bundle, **self.proxy_env(direct)}
 
     def mounts(self) -> tuple[BindMount, ...]:

@@ -107,6 +107,8 @@ class Assembler:
             self.place.root, self.home.state_dir, self.home.config_dir, self.home.runtime_parent,
             self.home.machine_dir,
         )  # fmt: skip
+        main = spec.main_worktree  # with its `.env` files; it may hold the bay's own worktree, which stays
+        others = [main] if main is not None and main != spec.worktree else []
         volumes = (BindMount(str(source), path) for path, source in self.volumes(spec).items())
         caches = (BindMount(str(self._cache(spec, path)), path) for path in spec.caches)
         return View(
@@ -118,7 +120,7 @@ class Assembler:
             binds=(*volumes, *caches, *with_git_kept(spec)),
             tmpfs=spec.tmpfs,
             shm_size=spec.shm_size,
-            hidden=(*hidden.hidden, *devbays),
+            hidden=(*hidden.hidden, *devbays, *others),
             visible=hidden.visible,
             git_mounts=spec.git_mounts,
         )

@@ -19,7 +19,6 @@ from devbay.jobs import Job
 from devbay.runtimes.base import BayRef, Exit, LogEntry, ObservedBay, ObservedService, ServiceSpec, Sink
 from devbay.runtimes.host import cgroups, logfile, tree
 from devbay.runtimes.host.assemble import Assembler
-from devbay.runtimes.host.families import FAMILIES
 from devbay.runtimes.host.installs import Installs
 from devbay.runtimes.host.keepers import Keepers
 from devbay.runtimes.host.keptstate import KeptState
@@ -30,15 +29,15 @@ from devbay.runtimes.host.owner import owner, owner_of
 from devbay.runtimes.host.place import Place
 from devbay.runtimes.host.providers import PROVIDERS
 from devbay.runtimes.host.providers.reach import within_reach
-from devbay.runtimes.host.sandbox import probe
+from devbay.runtimes.host.sandbox import ended, probe
 from devbay.runtimes.host.target import Check, HostTarget
 from devbay.runtimes.host.templates import Templates
-from devbay.runtimes.host.toolchains import find, refusal
 from devbay.runtimes.outbound import Outbound
 from devbay.runtimes.probes import probe_once, wait_healthy
 from devbay.sites.ports import port_is_free
 
 STOP_TIMEOUT_S = 10.0
+TAIL_BYTES = 4096
 RELEASE_S = 2.0
 """How long a port may stay taken by what was just stopped."""
 
@@ -61,7 +60,7 @@ class HostRuntime:
         self._for(Machine.of(dict(os.environ)))
 
     def _for(self, machine: Machine) -> None:
-        self._machine = machine
+        self.machine = machine
         self._assembler = Assembler(self._home, self.place, self._outbound, machine)
         self._installs = Installs(
             self.place, self._templates, self._keepers.run, machine, self._outbound, salt=self._salt
@@ -81,7 +80,7 @@ class HostRuntime:
 
     @property
     def isolation(self) -> str:
-        found = probe(self._machine.path)
+        found = probe(self.machine.path)
         return dataclasses.replace(found, limits=cgroups.kind()).sentence()
 
     def networks_in_use(self, bay: BayRef) -> list[str]:
@@ -149,7 +148,7 @@ class HostRuntime:
     # -- what a service runs on ------------------------------------------------------------------------
 
     def fingerprint(self, spec: ServiceSpec) -> str:
-        met = meet(spec, self._machine)
+        met = meet(spec, self.machine)
         parts = [spec.image or "", met.identity]
         if spec.install:
             parts.append(self._installs.digest(spec, met.toolchain))
@@ -356,7 +355,19 @@ class HostRuntime:
                 launch = dataclasses.replace(launch, mark=self._mark(spec.bay, name))
             else:
                 launch = self._assembler.launch(spec, met, name=name, writable=(run_dir,))
-            return self._keepers.run(launch, sink, timeout_s, job)
+            tail = bytearray()
+
+            def keep(data: bytes) -> None:
+                tail[:] = (tail + data)[-TAIL_BYTES:]
+                sink(data)
+
+            found = self._keepers.run(launch, keep, timeout_s, job)
+            if not launch.prefix:
+                return found
+            code, fault = ended(found.code, tail.decode("utf-8", "replace"))
+            if fault:
+                sink(f"{fault}\n".encode())
+            return dataclasses.replace(found, code=code)
         finally:
             shutil.rmtree(self.place.own(spec.bay.id, name, "tmp").parent, ignore_errors=True)
 
@@ -449,7 +460,7 @@ class HostRuntime:
         for folder in self.place.bays.glob(".gone-*"):
             shutil.rmtree(folder, ignore_errors=True)
             removed.append(f"folder {folder.name}")
-        removed += self._templates.sweep(0 if everything else self._max_bytes)
+        removed += self._templates.clear() if everything else self._templates.sweep(self._max_bytes)
         if everything:
             for folder in (self.place.caches, self.place.servers):
                 if folder.is_dir() and not self.bays_with_objects(home):
@@ -458,21 +469,11 @@ class HostRuntime:
         self.place.remove_if_empty()
         return removed
 
-    # -- for doctor ------------------------------------------------------------------------------------
-
-    def servers(self) -> str:
-        """Which image families servers here stand in for, and which not."""
-        return _found(sorted(PROVIDERS), lambda name: PROVIDERS[name].find(name, self._machine.path).origin)
-
-    def toolchains(self) -> str:
-        """Which languages are here."""
-        return _found(sorted(FAMILIES), lambda name: _toolchain(name, self._machine))
-
     # -- inside ----------------------------------------------------------------------------------------
 
     def _meet(self, spec: ServiceSpec) -> Met:
         """What the service runs on; a server of the bay's own user where that user can reach it."""
-        met = meet(spec, self._machine)
+        met = meet(spec, self.machine)
         if met.server is None:
             return met
         return dataclasses.replace(
@@ -494,24 +495,6 @@ class HostRuntime:
     def _is_running(self, spec: ServiceSpec) -> bool:
         state = self._state(spec.bay, spec.name)
         return state is not None and state.alive
-
-
-def _toolchain(family: str, machine: Machine) -> str:
-    found = find(family, machine)
-    if found is None:
-        raise refusal(family, machine)
-    return found.version
-
-
-def _found(names: Sequence[str], look: Callable[[str], str]) -> str:
-    """`python (3.11.7), node (20.1); not here: ruby, php`."""
-    here, lacking = [], []
-    for name in names:
-        try:
-            here.append(f"{name} ({look(name)})")
-        except DevbayError:
-            lacking.append(name)
-    return ", ".join(here or ["none"]) + (f"; not here: {', '.join(lacking)}" if lacking else "")
 
 
 def _taken(service: str, port: int) -> DevbayError:

@@ -14,6 +14,7 @@ from devbay.jobs import Job
 from devbay.runtimes.base import LogEntry
 from devbay.runtimes.host.keptstate import KeptState
 from devbay.runtimes.host.launch import MARK, Launch
+from devbay.runtimes.host.sandbox import ended
 from devbay.runtimes.probes import ExecOutcome, ProcessState
 
 LOOPBACK = "127.0.0.1"
@@ -86,7 +87,9 @@ def run_briefly(launch: Launch, timeout_s: float) -> ExecOutcome:
     except subprocess.TimeoutExpired:
         _end_group(process)
         return ExecOutcome(-1, "", timed_out=True)
-    return ExecOutcome(process.returncode, output[:OUTPUT].decode("utf-8", "replace"))
+    text = output[:OUTPUT].decode("utf-8", "replace")
+    code, fault = ended(process.returncode, text) if launch.prefix else (process.returncode, "")
+    return ExecOutcome(code, fault or text)
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
