@@ -13,7 +13,7 @@ from devbay.manifest import images
 from devbay.manifest.interpolate import references, secret_refs
 from devbay.manifest.models import Container, Manifest, Service
 
-Kind = Literal["docker_socket", "mount", "git", "install_scripts", "secret"]
+Kind = Literal["docker_socket", "mount", "git", "install_scripts", "secret", "host"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def capabilities(manifest: Manifest) -> tuple[Capability, ...]:
     found: list[Capability] = []
     if manifest.git == "rw":
         detail = "git: rw lets every container of a bay that has the worktree commit and move branches"
-        found.append(_capability("git", "git", None, None, "write to the git repository", detail, "rw"))
+        found.append(capability("git", "git", None, None, "write to the git repository", detail, "rw"))
     for name, service in manifest.services.items():
         found += _of_container(manifest, service, f"services/{name}", name, None)
     for name, task in manifest.tasks.items():
@@ -55,7 +55,7 @@ def _of_container(
             mode="json", include={"image", "build", "entrypoint", "start", "run", "install", "user"}
         )
         detail = f"the engine's socket gives {who} ({_origin(container)}) control of this machine"
-        yield _capability(
+        yield capability(
             "docker_socket",
             f"{path}/docker_socket",
             service,
@@ -66,14 +66,14 @@ def _of_container(
         )
     for index, mount in enumerate(container.mounts):
         if mount.source.startswith("/"):
-            yield _capability(
+            yield capability(
                 "mount", f"{path}/mounts/{index}", service, task,
                 f"{who}: {mount.source} of this machine",
                 f"{mount.source} is mounted read-write at {mount.target} in {who}",
                 [mount.source, mount.target, container.image],
             )  # fmt: skip
     if container.install_scripts:
-        yield _capability(
+        yield capability(
             "install_scripts", f"{path}/install_scripts", service, task,
             f"{who}: packages run scripts when installed",
             f"{json.dumps(list(container.install or ()))} runs the install scripts of every dependency",
@@ -84,7 +84,7 @@ def _of_container(
         for ref in received_secrets(value, manifest):
             receivers.setdefault(ref, []).append(variable)
     for ref, variables in receivers.items():
-        yield _capability(
+        yield capability(
             "secret", f"{path}/env/{variables[0]}", service, task,
             f"{who}: the secret {ref}",
             f"{who} ({_origin(container)}) reads the secret {ref} as {', '.join(variables)}",
@@ -112,9 +112,10 @@ def _origin(container: Container) -> str:
     return container.image or "in a service's image"
 
 
-def _capability(
+def capability(
     kind: Kind, path: str, service: str | None, task: str | None, summary: str, detail: str, content: object
 ) -> Capability:
+    """A capability whose key covers `content`, any JSON value."""
     text = json.dumps([kind, service, task, content], sort_keys=True, ensure_ascii=False)
     key = hashlib.sha256(text.encode()).hexdigest()[:32]
     return Capability(key, kind, path, service, task, summary, detail)
