@@ -118,9 +118,8 @@ def config_hash(spec: ServiceSpec, fingerprint: str, key: str) -> str:
 
     `fingerprint` stands for the content of image, build context and install inputs.
     """
-    data = dataclasses.asdict(
-        dataclasses.replace(spec, health=None, config_hash="", bay=_NOBODY, main_worktree=None)
-    )
+    data = dataclasses.asdict(dataclasses.replace(spec, health=None, config_hash="", bay=_NOBODY))
+    del data["main_worktree"]  # that the checkout moved makes no service outdated
     text = json.dumps([data, fingerprint], default=_plain, sort_keys=True)
     return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()[:32]
 
