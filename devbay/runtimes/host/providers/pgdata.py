@@ -58,7 +58,7 @@ esac
 SCRIPTS = (
     r"""
 set -eu
-true 'pg_ctl -D "$PGDATA" -w -s -m immediate stop' EXIT  # it is in a session of its own
+trap 'pg_ctl -D "$PGDATA" -w -s -m immediate stop' EXIT  # it is in a session of its own
 pg_ctl -D "$PGDATA" -w -s -t 60 -o "$SERVER" start </dev/null
 docker_process_sql() { psql -q -v ON_ERROR_STOP=1 --no-password --no-psqlrc "$@"; }
 """
