@@ -147,9 +147,8 @@ def _python_port(facts: Facts, argv: tuple[str, ...]) -> tuple[int | None, Origi
     if told is not None:
         return told, "its command"
     if "gunicorn" in argv[:1]:
-        file = next(
-            (b for a, b in zip(argv, argv[1:], strict=False) if a in ("-c", "--config")), "gunicorn.conf.py"
-        )
+        named = (value for flag, value in pairwise(argv) if flag in ("-c", "--config"))
+        file = next(named, "gunicorn.conf.py")
         for number, line in enumerate(facts.view.lines(file), 1):
             match = re.match(r"\s*bind\b.*?(\d{2,5})\D*$", line)
             if match:

@@ -52,6 +52,9 @@ def place(stack: Stack, draft: Draft, context: Context) -> dict[str, Placed]:
         build = _build(part, built, draft, context)
         if build is None and not _pullable(part, draft):
             continue
+        if idle and build is not None and _starts_nothing(part, build, context.view):
+            draft.note(f"{part.name} starts nothing ({part.origin}): its image is used by tasks only")
+            continue
         name = slug(part.name, "service")
         while name in taken:
             name = f"{name}-2"
@@ -146,6 +149,20 @@ def _pullable(part: Part, draft: Draft) -> bool:
     text = f"{part.name} has no image that a file names"
     draft.ask(f"services/{slug(part.name)}", text, origin=part.at("image"))
     return False
+
+
+def _starts_nothing(part: Part, build: BuildFact, view: View) -> bool:
+    """Whether neither the stack nor the Dockerfile says what runs in a container."""
+    text = view.text(normal(posixpath.join(build.context, build.dockerfile)))
+    if part.command is not None or part.entrypoint or text is None:
+        return False
+    args = {key: value for key, value in build.args.items() if value is not None}
+    stage = dockerfile.stage_of(text, build.target, args)
+    base = re.sub(r"^(docker\.io/)?(library/)?", "", stage.base) if stage else ""
+    language = re.match(
+        r"(node|python|ruby|golang|php|rust|openjdk|eclipse-temurin|debian|ubuntu|alpine)\b", base
+    )
+    return stage is not None and not stage.cmd and not stage.entrypoint and language is not None
 
 
 def _stage(build: BuildFact | None, draft: Draft, view: View, name: str) -> dockerfile.Stage | None:
