@@ -13,9 +13,12 @@ from devbay.runtimes.host.providers.base import Server
 
 
 def within_reach(server: Server, who: Owner | None, servers: Path) -> Server:
-    """The server as its user can start it: copied below `servers`, once, where its own place is closed."""
-    tree = server.tree or server.program
-    if who is None or reaches(server.program, who):
+    """The server as its user can start it: copied below `servers`, once, where its own place is closed.
+
+    Only a server with a `tree` can be copied; others stay, and one of devbay's own interpreter runs as devbay.
+    """
+    tree = server.tree
+    if who is None or tree is None or reaches(server.program, who):
         return server
     copied = servers / f"{server.family}-{server.version}-{_build_of(server)}"
     if not copied.exists():
@@ -39,7 +42,8 @@ def _build_of(server: Server) -> str:
 def reaches(program: Path, who: Owner) -> bool:
     """Whether a user may pass every folder above a program, and start it."""
     user, group = who
-    for path in (program, *program.parents):
+    real = program.resolve()
+    for path in (real, *real.parents):
         found = path.stat()
         mine = (
             stat.S_IXUSR if found.st_uid == user else stat.S_IXGRP if found.st_gid == group else stat.S_IXOTH

@@ -65,6 +65,11 @@ def test_a_server_within_reach_stays_where_it_is(closed: Server, tmp_path: Path)
     assert not (tmp_path / "servers").exists()
 
 
+def test_a_server_that_is_no_tree_of_its_own_is_never_copied(closed: Server, tmp_path: Path) -> None:
+    interpreter = Server("mailpit", "1", closed.program, closed.bin, "devbay's own mailbox")
+    assert within_reach(interpreter, SOMEBODY, tmp_path / "servers") is interpreter
+
+
 def test_only_root_has_users_for_bays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert owner("0badcafe") is None
