@@ -15,7 +15,7 @@ from devbay.runtimes.host.providers.base import Server
 def within_reach(server: Server, who: Owner | None, servers: Path) -> Server:
     """The server as its user can start it: copied below `servers`, once, where its own place is closed.
 
-    """The server as its user can start it: copied below `servers`, once, where its place is closed.
+    Only one with a `tree` can be copied; others stay, and devbay's own interpreter runs as devbay itself.
     """
     tree = server.tree
     if who is None or tree is None or reaches(server.program, who):
