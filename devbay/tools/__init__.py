@@ -9,6 +9,6 @@ from devbay.tools.registry import Tool
 
 def build_tools(core: Any) -> list[Tool[Any, Any]]:
     """Every tool that works now, in the order an agent meets them. `core`: `devbay.core.Core`."""
-    from devbay.tools import bays, repository, runs
+    from devbay.tools import bays, init, repository, runs
 
-    return [*repository.tools(core), *bays.tools(core), *runs.tools(core)]
+    return [*repository.tools(core), *init.tools(core), *bays.tools(core), *runs.tools(core)]

@@ -1,0 +1,65 @@
+"""`devbay init`: propose `devbay.yaml` from what the repository says, without the daemon."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from devbay.cli import out
+from devbay.cli.session import Json, Repo
+from devbay.errors import DevbayError
+
+
+def command(
+    folder: Annotated[
+        str | None, typer.Argument(metavar="[DIR]", help="The checkout; default: here.")
+    ] = None,
+    stdout: Annotated[bool, typer.Option("--stdout", help="Print the proposal and write nothing.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a devbay.yaml that exists.")] = False,
+    apply: Annotated[
+        list[str] | None,
+        typer.Option("--apply", metavar="PATH", help="Take over one part, such as services/web; repeatable."),
+    ] = None,
+    repo: Repo = None,
+    json: Json = False,
+) -> int:
+    """Propose devbay.yaml from what the repository says."""
+    from devbay.detect.answers import init
+
+    if stdout and (force or apply):
+        raise DevbayError("bad_arguments", "--stdout writes nothing", next="leave out --force and --apply")
+    root = Path(folder) if folder else _root(Path(repo or "."))
+    answer = init(
+        root.absolute(), write=not stdout, force=force, wanted=tuple(apply or ()), only_propose=stdout
+    ).as_json()
+    if json:
+        out.emit_json(answer)
+    elif stdout:
+        out.emit(answer["yaml"].rstrip("\n"))
+    else:
+        out.emit(_text(answer))
+    return 0 if answer["valid"] else 1
+
+
+def _root(start: Path) -> Path:
+    """The checkout that a folder lies in; the folder itself where it lies in none."""
+    here = start.absolute()
+    return next((each for each in (here, *here.parents) if (each / ".git").exists()), here)
+
+
+def _text(answer: dict[str, Any]) -> str:
+    services = answer["manifest"].get("services", {})
+    tasks = answer["manifest"].get("tasks", {})
+    size = f"{len(services)} services, {len(tasks)} tasks"
+    if "diff" in answer:
+        change = f"wrote {answer['path']}" if answer["written"] else f"{answer['path']} is unchanged"
+        lines = [answer["diff"] or "the proposal is the file that exists", f"{change} (proposed: {size})"]
+    else:
+        lines = [f"wrote {answer['path']} ({size})"]
+    lines += [f"warning: {each}" for each in answer.get("warnings", [])]
+    if undecided := answer.get("undecided"):
+        lines.append("still to decide:")
+        lines += [f"  {each['about']}: {each['question']}" for each in undecided]
+    return "\n".join([*lines, f"next: {answer['next']}"])
