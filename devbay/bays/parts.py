@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from devbay.bays.health import HealthMemory
+from devbay.bays.hostapprovals import HostApprovals
 from devbay.bays.locks import BayLocks
 from devbay.bays.manifests import Manifests
 from devbay.bays.specs import Surroundings
@@ -61,6 +62,7 @@ class Parts:
     manifests: Manifests = field(default_factory=Manifests)
     locks: BayLocks = field(default_factory=BayLocks)
     health: HealthMemory = field(default_factory=HealthMemory)
+    host_approvals: HostApprovals = field(default_factory=HostApprovals)
     works: dict[str, Work[None]] = field(default_factory=dict)
     runs: dict[str, Job] = field(default_factory=dict)
     mutex: threading.RLock = field(default_factory=threading.RLock)
@@ -178,9 +180,16 @@ class Bay:
         return self.host_ports.get((route.service, "port")) == route.port
 
     @cached_property
+    def asked(self) -> list[Capability]:
+        """All that a person has to approve; raises `invalid_manifest`, `no_manifest`."""
+        whole = self.record.runtime == "host"
+        own = self.parts.host_approvals.capabilities(self.loaded, Path(self.record.worktree), whole=whole)
+        return [*self.loaded.capabilities, *own]
+
+    @cached_property
     def pending(self) -> list[Capability]:
         """Capabilities that a person has not approved yet."""
-        return pending(self.loaded.capabilities, self.parts.store.grants(self.record.repository))
+        return pending(self.asked, self.parts.store.grants(self.record.repository))
 
     @property
     def blocked(self) -> dict[str, str]:
@@ -222,6 +231,7 @@ class Bay:
             git_mounts=git_mounts(self.repository, worktree, Path(record.git_dir), submodules, access),
             git_env=git_env(worktree, submodules, access),
             plane="host" if record.runtime == "host" else "container",
+            main_worktree=self.repository.main_worktree,
         )
 
     @cached_property

@@ -6,7 +6,7 @@ from devbay.answers import ManifestAnswer, RepoStatus
 from devbay.bays.parts import Parts
 from devbay.bays.verbs import Bays, Caller
 from devbay.errors import DevbayError
-from devbay.manifest import Loaded, capabilities, load, parse
+from devbay.manifest import Capability, Loaded, load, parse
 from devbay.security.approvals import pending
 from devbay.worktrees import Repository
 
@@ -50,7 +50,7 @@ class Repositories:
                     "tasks": list(manifest.tasks),
                 }
                 grants = self.parts.store.grants(repository.id)
-                waiting = [c.summary for c in pending(capabilities(manifest), grants)]
+                waiting = [c.summary for c in pending(self.asked(loaded, fields.get("engine")), grants)]
                 known = self.parts.store.repository(repository.id)
                 if known is not None and known.shared_name != manifest.project:
                     warnings.append(
@@ -64,6 +64,13 @@ class Repositories:
         fields["ready"] = bool(loaded and loaded.valid and "engine" in fields)
         fields["next"] = _next(loaded, waiting, names, engine="engine" in fields)
         return RepoStatus.model_validate(fields)
+
+    def asked(self, loaded: Loaded, runtime: object) -> list[Capability]:
+        """All that a checkout's valid manifest would have approved for a bay of this runtime."""
+        if loaded.path is None:
+            return list(loaded.capabilities)
+        folder, whole = loaded.path.parent, runtime == "host"
+        return [*loaded.capabilities, *self.parts.host_approvals.capabilities(loaded, folder, whole=whole)]
 
     def validate(self, caller: Caller, yaml: str | None, repo: str | None) -> ManifestAnswer:
         """The findings about a text, or about the repository's file."""

@@ -45,14 +45,14 @@ def _at_terminal() -> bool:
 
 
 def _ask(item: dict[str, Any], place: str) -> bool | None:
-    """True for yes, False for no (also for an empty line), None at the end of input."""
+    """True for yes, False for no (also for an empty line), None for `q` and at the end of input."""
     where = f" in bay {item['bay']}" if item.get("bay") else ""
     out.note(f"{place} {item['path']}{where}: {item['summary']}")
     out.note("\n".join(f"    {line}" for line in str(item.get("detail", "")).splitlines()) or "    -")
-    sys.stderr.write("approve? [y/N] ")
+    sys.stderr.write("approve? [y/N/q] ")
     sys.stderr.flush()
     line = sys.stdin.readline()
     if not line:
         out.note("")
-        return None
-    return line.strip().lower() in ("y", "yes")
+    answer = line.strip().lower()
+    return None if not line or answer in ("q", "quit") else answer in ("y", "yes")

@@ -8,12 +8,15 @@ from typing import Any
 from devbay.bays.gc import collect
 from devbay.bays.parts import Bay, now
 from devbay.bays.repositories import load_for
+from devbay.bays.shipped import difference
 from devbay.daemon.doctor import checks
-from devbay.errors import DevbayError
-from devbay.manifest import capabilities
+from devbay.errors import PERSON_NEEDED, DevbayError
+from devbay.manifest import Capability
 from devbay.reports.write_junit import to_junit
 from devbay.security.approvals import may_grant, pending
+from devbay.security.display import plain
 from devbay.store import GrantRecord
+from devbay.templates import template
 from devbay.tools.registry import Call, PrivateHandler
 
 
@@ -39,6 +42,25 @@ def private_methods(core: Any) -> Mapping[str, PrivateHandler]:
             GrantRecord(repository.id, item["key"], item["kind"], item["summary"], now())
         )
         return {"granted": item["key"]}
+
+    def grant_demo(call: Call, params: dict[str, Any]) -> dict[str, Any]:
+        """Nobody is asked about what devbay itself ships, as long as it is exactly that."""
+        repository = core.bays.repository(core.caller(call), params.get("repo"))
+        differs = difference(repository, template("demo"))
+        loaded = load_for(repository)
+        if differs or loaded is None:
+            raise DevbayError(
+                "not_the_demo",
+                f"{repository.toplevel} is not the demo's repository as devbay ships it: {differs}",
+                next="a person runs `devbay approve` there",
+                exit_code=PERSON_NEEDED,
+            )
+        granted = [each for each in core.repositories.asked(loaded, "host") if each.kind == "host"]
+        for each in granted:
+            core.parts.store.add_grant(
+                GrantRecord(repository.id, each.key, each.kind, plain(each.summary), now())
+            )
+        return {"granted": [each.key for each in granted]}
 
     def execute(call: Call, params: dict[str, Any]) -> dict[str, Any]:
         opened = bay(call, params)
@@ -79,6 +101,7 @@ def private_methods(core: Any) -> Mapping[str, PrivateHandler]:
     handlers: dict[str, Callable[[Call, dict[str, Any]], Any]] = {
         "approve.list": approvals,
         "approve.grant": grant,
+        "approve.demo": grant_demo,
         "exec": execute,
         "logs.follow": follow,
         "run.cancel": cancel_run,
@@ -94,24 +117,27 @@ def _pending(core: Any, call: Call, repo: str | None) -> dict[str, dict[str, Any
     repository = core.bays.repository(core.caller(call), repo)
     grants = core.parts.store.grants(repository.id)
     found: dict[str, dict[str, Any]] = {}
-    sources: list[tuple[str | None, Any]] = [(None, load_for(repository))]
+    loaded = load_for(repository)
+    if loaded is not None and loaded.valid:
+        chosen = core.parts.runtimes.choose(call.env, loaded.require().runtime)[0]
+        for each in pending(core.repositories.asked(loaded, chosen), grants):
+            found.setdefault(each.key, _item(each))
     for record in core.parts.store.bays(repository.id):
-        sources.append((record.name, core.opened(record, call.env).loaded_or_none()))
-    for bay_name, loaded in sources:
-        if loaded is None or not loaded.valid:
-            continue
-        for capability in pending(capabilities(loaded.require()), grants):
-            item = {
-                "key": capability.key,
-                "kind": capability.kind,
-                "path": capability.path,
-                "summary": capability.summary,
-                "detail": capability.detail,
-            }
-            if bay_name:
-                item["bay"] = bay_name
-            found.setdefault(capability.key, item)
+        bay = core.opened(record, call.env)
+        for each in bay.pending if bay.is_valid() else ():
+            found.setdefault(each.key, {**_item(each), "bay": record.name})
     return found
+
+
+def _item(asked: Capability) -> dict[str, Any]:
+    """As a terminal may show it: manifests and scripts are written by others."""
+    return {
+        "key": asked.key,
+        "kind": asked.kind,
+        "path": plain(asked.path),
+        "summary": plain(asked.summary),
+        "detail": plain(asked.detail),
+    }
 
 
 def _text(params: Mapping[str, Any], name: str) -> str:

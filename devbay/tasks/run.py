@@ -13,15 +13,18 @@ from typing import Any
 from devbay.answers import Failure, RunResult, Tree
 from devbay.bays.boot import Boot
 from devbay.bays.execute import Outcome
+from devbay.bays.hostapprovals import WorktreeFiles
 from devbay.bays.parts import Bay
 from devbay.bays.specs import service_spec, task_spec
-from devbay.errors import Cancelled, DevbayError
+from devbay.errors import PERSON_NEEDED, Cancelled, DevbayError
 from devbay.jobs import Job
 from devbay.manifest import Report, Task
+from devbay.manifest.models import HOST
 from devbay.reports import Judged, RunReport, judge
 from devbay.reports.judge import NamedReport
 from devbay.reports.records import TestCase
 from devbay.runtimes.base import Exit, ServiceSpec
+from devbay.security.host_commands import not_covered
 from devbay.tasks.artifacts import RUN_DIR_PREFIX, Mark, ReportPlace, digests, ensure_parent, report_place
 from devbay.tasks.asking import Asked, asked, put_files, reader, start_folder
 from devbay.tasks.log import RunLog
@@ -128,10 +131,24 @@ def written(run: Run) -> str | None:
     return " ".join(ask.reports) if ask is not None and ask.in_worktree else None
 
 
-def pending_for(bay: Bay, task_name: str) -> list[str]:
-    """Approvals without which the task may not run: its own, its services', the whole bay's."""
+def pending_for(bay: Bay, task_name: str, args: Sequence[str] = ()) -> list[str]:
+    """Approvals without which the task may not run: its own, its services', the whole bay's.
+
+    Raises `arguments_not_covered` if further arguments have it run on this machine what its approval cannot
+    cover.
+    """
     manifest = bay.manifest
     task = manifest.tasks[task_name]
+    if bay.record.runtime == "host" or task.in_ == HOST:
+        more = not_covered(manifest, task_name, args, WorktreeFiles(Path(bay.record.worktree)))
+        if more:
+            raise DevbayError(
+                "arguments_not_covered",
+                f"with these arguments {task_name} would run on this machine what its approval does not"
+                f" cover: {', '.join(more)}",
+                next=f"run {task_name} without them, or declare a task of its own that a person approves",
+                exit_code=PERSON_NEEDED,
+            )
     services = set(manifest.subgraph(task.needs))
     host = manifest.task_service(task_name)
     if host:
@@ -191,9 +208,7 @@ def perform(run: Run, job: Job) -> RunResult:
             untracked_before = looking.result()
         timeout = request.timeout_s or task.timeout_s
         job.progress(f"running {request.task}")
-        ended = runtime.run_task(
-            spec, image, request.id, run.run_dir, log.write, timeout_s=timeout, job=job
-        )
+        ended = runtime.run_task(spec, image, request.id, run.run_dir, log.write, timeout_s=timeout, job=job)
     except Cancelled:  # before the container ran: there is nothing to read
         raise
     except DevbayError as error:

@@ -72,7 +72,7 @@ class Runs:
         only = tuple(last_failures(self.parts.store, bay, task)) if only_failed else ()
         foreseen(bay, task, args, only)
         request = RunRequest(_new_id(), task, args, timeout_s, only)
-        pending = pending_for(bay, task)
+        pending = pending_for(bay, task, args)
         if pending:
             return RunResult(
                 run=None, bay=bay.record.name, task=task, status="error", reason="approval_required",

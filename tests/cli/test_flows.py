@@ -291,7 +291,8 @@ def test_approve_without_a_terminal_changes_nothing_and_ends_with_three(home: Sc
 
 
 @pytest.mark.parametrize(
-    ("typed", "granted", "code"), [("y\ny\n", ["k1", "k2"], 0), ("y\n\n", ["k1"], 3), ("n\n\x04", [], 3)]
+    ("typed", "granted", "code"),
+    [("y\ny\n", ["k1", "k2"], 0), ("y\n\n", ["k1"], 3), ("n\n\x04", [], 3), ("q\n", [], 3)],
 )
 def test_approve_asks_item_by_item(home: Scripted, typed: str, granted: list[str], code: int) -> None:
     home.script(approve__list=[{"items": [ITEM, ITEM | {"key": "k2"}]}], approve__grant=[{}])

@@ -37,7 +37,7 @@ TREE = Tree(
         "tools/prepare": "true\n",
         "tools/lint.sh": "true\n",
         "l.sh": "true\n",
-        "justfile": "import 'more.just'\ntest: prep\n    ./tools/check.sh {{x}}\nprep:\n    true\nno:\n    x\n",
+        "justfile": "import 'more.just'\ntest: prep\n    ./tools/check.sh {{x}}\nprep:\n    true\n",
         "more.just": "more:\n    sh tools/prepare\n",
         "package.json": json.dumps(
             {"scripts": {"test": "jest", "all": "run-p test two", "two": "./bin/dev", "prepare": "husky"}}
