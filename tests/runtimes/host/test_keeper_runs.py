@@ -203,6 +203,6 @@ def test_no_file_handle_left_is_said_as_such(kept: Kept) -> None:
         [sys.executable, "-c", script, str(kept.place.root)],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(keeperlink.__file__).parents[3])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert done.stdout == "machine_full\n", done.stderr

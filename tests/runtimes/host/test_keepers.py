@@ -364,3 +364,10 @@ def test_the_control_group_goes_with_the_service(kept: Kept) -> None:
     assert kept.state.pid in group.pids()
     kept.stop()
     assert not any(Path(folder).exists() for folder in group.folders.values())
+
+
+def test_a_stopped_service_is_not_started_again_whatever_its_policy(kept: Kept) -> None:
+    kept.start("echo up; exec sleep 60", restart="always")
+    eventually(lambda: "up" in kept.log)
+    kept.stop()
+    assert (kept.state.state, kept.state.restarts, kept.state.alive) == ("exited", 0, False)
