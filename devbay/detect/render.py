@@ -27,7 +27,7 @@ def yaml(draft: Draft) -> str:
         for question in draft.questions:
             lines += _wrapped(question)
     if draft.notes:
-        lines += ["#", "# Notes:", *(f"# - {note}" for note in draft.notes)]
+        lines += ["#", "# Notes:", *(f"# - {_one_line(note)}" for note in draft.notes)]
     data = draft.data()
     lines += ["", "version: 1", f"project: {scalar(data['project'])}"]
     for group in ("services", "tasks"):

@@ -110,19 +110,25 @@ def put(
 def _home(found: testing.Found, all_homes: list[Home], draft: Draft) -> Home | None:
     if found.container is not None:
         return next((home for home in all_homes if home.part and home.part.name == found.container), None)
-    fitting = [
-        (home.folders.index(found.folder), place, home)
-        for place, home in enumerate(all_homes)
-        if found.folder in home.folders
-    ]
-    if fitting:
-        primary = [
-            each for each in fitting if each[2].service and draft.services[each[2].service].get("primary")
-        ]
-        best = min(fitting, key=lambda each: each[:2])
-        return primary[0][2] if primary and primary[0][0] == best[0] else best[2]
+    exact = [home for home in all_homes if found.folder in home.folders]
+    if exact:
+        best = min(home.folders.index(found.folder) for home in exact)
+        return _first([home for home in exact if home.folders.index(found.folder) == best], draft)
+    above = [home for home in all_homes if any(_holds(folder, found.folder) for folder in home.folders)]
+    if above:
+        return _first(above, draft)
     editor = [home for home in all_homes if not home.folders]
     return editor[0] if len(editor) == 1 else None
+
+
+def _first(fitting: list[Home], draft: Draft) -> Home:
+    """The primary service among homes that fit alike, else the first."""
+    primary = (home for home in fitting if home.service and draft.services[home.service].get("primary"))
+    return next(primary, fitting[0])
+
+
+def _holds(folder: str, inner: str) -> bool:
+    return folder == "." or inner.startswith(f"{folder}/")
 
 
 def _language(facts: Facts, found: testing.Found) -> str | None:
@@ -143,7 +149,7 @@ def _argv(facts: Facts, found: testing.Found, home: Home | None) -> tuple[str, .
     package = found.package
     if package is None:
         return found.argv
-    inside = home is not None and not home.app
+    inside = home is not None and not home.app and (found.folder in home.folders or not home.folders)
     text = package.scripts[found.script]
     direct = re.fullmatch(r"node\s+--test(\s+[\w./-]+)*", text.strip())
     if inside and home and direct and package.manager != "npm" and not _has_manager(home, package.manager):
