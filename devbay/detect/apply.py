@@ -13,7 +13,7 @@ from devbay.errors import WORK_FAILED, DevbayError
 
 
 def take_over(old: str, proposed: str, wanted: tuple[str, ...]) -> str:
-    """`old` with each part of `proposed` in `wanted` (`services/web`, `services/web/env/X`) put in or replaced.
+    """`old` with each part of `proposed` in `wanted` (such as `services/web/env/X`) put in or replaced.
 
     Raises `unknown_part` with what there is, and `invalid_manifest` where `old` cannot be read.
     """

@@ -62,7 +62,9 @@ def _procfile(facts: Facts, draft: Draft) -> list[App]:
         toolchain(facts, draft, here, language, ".")
         draft.put((*here, "start"), list(process.argv), process.origin)
         if process.shell:
-            text = f"`{process.text}` needs a shell, so it is kept whole: write it as plain arguments if it can be"
+            text = (
+                f"`{process.text}` needs a shell and is kept whole: write it as plain arguments if it can be"
+            )
             draft.ask("/".join((*here, "start")), text, origin=process.origin)
         port, source = _python_port(facts, process.argv)
         uses = "$PORT" in process.text or "${PORT" in process.text
@@ -82,7 +84,7 @@ def _procfile(facts: Facts, draft: Draft) -> list[App]:
 def _language(facts: Facts, argv: tuple[str, ...], folder: str) -> str | None:
     text = " ".join(argv)
     hints = (
-        ("python", r"\b(python3?|gunicorn|uvicorn|celery|flask|django-admin|hypercorn|daphne|waitress-serve)\b"),
+        ("python", r"\b(python3?|gunicorn|uvicorn|celery|flask|django-admin|hypercorn|daphne|waitress)\b"),
         ("node", r"\b(node|npm|npx|pnpm|yarn|next|vite|tsx|ts-node|nodemon)\b"),
         ("ruby", r"\b(bundle|ruby|rails|rake|puma|sidekiq|bin/rails)\b"),
         ("php", r"\b(php|composer|artisan)\b"), ("elixir", r"\b(mix|iex|elixir)\b"), ("java", r"\bjava\b"),

@@ -35,7 +35,7 @@ def _unquoted(text: str) -> str:
 
 
 def probe(check: HealthFact, port: int | None) -> dict[str, Any]:
-    """The probe of a check that is not switched off: `http` on the primary port where that is what it asks."""
+    """The probe of a check that is not switched off: `http` where that is what it asks the primary port."""
     found = asked(check.argv)
     if found and port == found[0]:
         return {"http": found[1], **_waits(check)}

@@ -36,7 +36,7 @@ class Context:
 
 
 def place(stack: Stack, draft: Draft, context: Context) -> dict[str, Placed]:
-    """Put every part that a bay can run into the draft, and ask about the others. Keyed by the part's name."""
+    """Put every part that a bay can run into the draft, ask about the others. Keyed by the part's name."""
     wanted = _without_profiles(stack, draft)
     finished = {need for part in wanted for need, how in part.needs.items() if "completed" in how}
     needed = {need for part in wanted for need in part.needs}
@@ -66,7 +66,7 @@ def place(stack: Stack, draft: Draft, context: Context) -> dict[str, Placed]:
         if ends and part.name not in finished:
             draft.ask(
                 f"services/{name}/kind",
-                f"{part.name} is not restarted (`restart: no`) and nothing waits for it: does it end or serve?",
+                f"{part.name} is not restarted (`restart: no`), nothing waits for it: does it end or serve?",
                 "oneshot", "service", origin=part.at("restart"),
             )  # fmt: skip
     for one in placed.values():
@@ -206,7 +206,7 @@ def _service(one: Placed, placed: Mapping[str, Placed], draft: Draft) -> None:
     shown = [alias for alias in part.aliases if slug(alias) != one.name]
     if shown:
         draft.note(
-            f"{one.name} is also known as {', '.join(shown)} ({part.origin}); in a bay it is {one.name} only, so"
+            f"{one.name} is also known as {', '.join(shown)} ({part.origin}); in a bay only {one.name}, so"
             " files that use another name must be changed"
         )
 

@@ -11,9 +11,9 @@ Path = tuple[str, ...]
 Data = dict[str, Any]
 
 KEYS = (
-    "kind", "image", "build", "platform", "workdir", "user", "entrypoint", "install", "install_inputs", "start",
-    "run", "in", "port", "ports", "primary", "needs", "setup", "health", "env", "mounts", "volumes", "tmpfs",
-    "shm_size", "restart", "report", "timeout",
+    "kind", "image", "build", "platform", "workdir", "user", "entrypoint", "install", "install_inputs",
+    "start", "run", "in", "port", "ports", "primary", "needs", "setup", "health", "env", "mounts",
+    "volumes", "tmpfs", "shm_size", "restart", "report", "timeout",
 )  # fmt: skip
 """The order of keys in a proposal."""
 

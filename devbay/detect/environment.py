@@ -1,4 +1,4 @@
-"""Variables of services: literals of the stack kept, addresses referred to, everything unknown asked about."""
+"""Variables of services: literals kept, addresses referred to, everything unknown asked about."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def _env_file(
 class Around:
     """What a service's variables may refer to.
 
-    reachable: the services that it uses. shared: throwaway values of datastores by variable. sql_scheme: how the
-    program's database driver writes the scheme of a URL.
+    reachable: the services that it uses. shared: throwaway values of datastores by variable. sql_scheme: how
+    the program's database driver writes the scheme of a URL.
     """
 
     places: rewire.Map

@@ -1,4 +1,4 @@
-"""Everything that the evidence sources say of a repository, gathered once; a source that breaks is skipped."""
+"""Everything that the evidence sources say, gathered once; a source that breaks is skipped."""
 
 from __future__ import annotations
 

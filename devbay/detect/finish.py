@@ -52,7 +52,7 @@ def _names(placed: Mapping[str, Placed]) -> set[str]:
 
 
 def _named_elsewhere(placed: Mapping[str, Placed], view: View) -> dict[str, list[tuple[int, Origin]]]:
-    """Ports that configuration files of the repository ask services at, for services without any of their own."""
+    """Ports at which configuration files ask services, for services without any of their own."""
     wanted = {key for key, one in placed.items() if not one.part.ports and not one.part.expose}
     found: dict[str, list[tuple[int, Origin]]] = {}
     for one in placed.values():

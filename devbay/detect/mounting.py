@@ -1,4 +1,4 @@
-"""What a stack lays over paths of a container: files of the repository kept, everything from outside asked."""
+"""What a stack lays over paths of a container: the repository's kept, everything else asked about."""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ from devbay.manifest import images
 DEBUG = frozenset({9229, 9230, 5678, 5005, 9003, 2345, 35729, 24678})
 """Ports of debuggers and of live reload, which nobody opens as a site."""
 _FLAG = re.compile(
-    r"(?:^|\s)(?:--port|--http-port|-p|--listen|--bind|-b|--addr|--http)[= ]\s*\"?(?:[\w.*\[\]:]*:)?(\d{2,5})\b"
+    r"(?:^|\s)(?:--port|--http-port|-p|--listen|--bind|-b|--addr|--http)[= ]\s*\"?"
+    r"(?:[\w.*\[\]:]*:)?(\d{2,5})\b"
 )
 _SERVED = re.compile(r"\bhttp\.server\s+(\d{2,5})\b|\brunserver\s+(?:[\w.]+:)?(\d{2,5})\b")
 

@@ -36,7 +36,7 @@ class Parts:
 
 
 def propose(view: View, name: str) -> Draft:
-    """The draft for a repository whose folder is called `name`. Deterministic: the same files, the same draft."""
+    """The draft for a repository whose folder is called `name`; the same files give the same draft."""
     facts = gather(view)
     draft = Draft()
     parts = _parts(facts, draft)
@@ -237,7 +237,8 @@ def _leftovers(facts: Facts, draft: Draft, parts: Parts, found: list[programs.Ap
                 and "dev" in package.scripts
                 and not found
             ):
-                text = f"{package.folder} has a development server (`{package.scripts['dev']}`) that the stack does not run"
+                script = package.scripts["dev"]
+                text = f"{package.folder} has a development server (`{script}`) that the stack does not run"
                 draft.ask("services", text, origin=package.origin("dev"))
     for job in facts.jobs:
         for step in job.steps:

@@ -79,7 +79,7 @@ def flow(value: Any) -> str:
     if isinstance(value, int | float):
         return str(value)
     if isinstance(value, list | tuple):
-        return f"[{', '.join(scalar(item, inside=True) if isinstance(item, str) else flow(item) for item in value)}]"
+        return f"[{', '.join(map(_inner, value))}]"
     if isinstance(value, dict):
         return f"{{{', '.join(f'{scalar(key)}: {_inner(item)}' for key, item in value.items())}}}"
     return scalar(value)

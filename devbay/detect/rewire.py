@@ -59,7 +59,7 @@ def escaped(text: str) -> str:
 
 
 def value(text: str, variable: str, own: str, places: Map) -> str:
-    """The value of a service's variable with every address of another service (or its own site) referred to."""
+    """The value of a service's variable, with every address of a service turned into a reference."""
     host = places.hosts.get(text)
     if host is not None and host != own and _HOSTLIKE.search(variable):
         return f"${{bay.{host}.host}}"
@@ -161,9 +161,12 @@ _LOGIN = {
     "name": ("name", "database", "db", "dbname"),
 }
 _KINDS: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = (
-    (re.compile(r"^(DB|DATABASE|SQL|POSTGRES|POSTGRESQL|PG|MYSQL|MARIADB|SQLALCHEMY_DATABASE|SQLALCHEMY)_?(?P<rest>\w*)$"),
-     families.SQL),
-    (re.compile(r"^(REDIS|VALKEY|CACHE|CELERY_BROKER|BROKER|CELERY_RESULT_BACKEND)_?(?P<rest>\w*)$"), families.REDIS),
+    (re.compile(
+        r"^(DB|DATABASE|SQL|POSTGRES|POSTGRESQL|PG|MYSQL|MARIADB|SQLALCHEMY_DATABASE|SQLALCHEMY)_?(?P<rest>\w*)$"
+    ), families.SQL),
+    (re.compile(
+        r"^(REDIS|VALKEY|CACHE|CELERY_BROKER|BROKER|CELERY_RESULT_BACKEND)_?(?P<rest>\w*)$"
+    ), families.REDIS),
     (re.compile(r"^(MONGO|MONGODB)_?(?P<rest>\w*)$"), frozenset({"mongo"})),
     (re.compile(r"^(RABBITMQ|AMQP)_?(?P<rest>\w*)$"), frozenset({"rabbitmq"})),
 )  # fmt: skip

@@ -19,7 +19,7 @@ class Value:
 
 @dataclass(frozen=True)
 class BuildFact:
-    """context: folder of the repository. dockerfile: relative to it. args: None where the shell gives them."""
+    """context: folder of the repository. dockerfile: relative to it. args: None where the shell gives one."""
 
     context: str
     dockerfile: str = "Dockerfile"
@@ -40,7 +40,7 @@ class PortFact:
 
 @dataclass(frozen=True)
 class VolumeFact:
-    """kind: bind, volume, tmpfs or anonymous. source: of a bind, relative to the repository where `inside`."""
+    """kind: bind, volume, tmpfs or anonymous. source: of a bind, relative to the root where `inside`."""
 
     kind: str
     target: str
@@ -63,7 +63,7 @@ class HealthFact:
 
 @dataclass(frozen=True)
 class Part:
-    """One service. entrypoint: () clears the image's. needs: service to condition. aliases: further host names.
+    """One service. entrypoint: () clears the image's. needs: service to condition. aliases: host names.
 
     env_files: as written, with whether each is there. secrets: (file in the repository or None, target).
     lines: key to the line that it stands on.
@@ -103,7 +103,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Stack:
-    """The services that are started together. files: what was read. name: of the project, if a file gives it."""
+    """Services that are started together. files: what was read. name: of the project, if a file gives it."""
 
     parts: tuple[Part, ...] = ()
     files: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Which stack a bay runs, where a repository has several: the default, or the one that people start by script."""
+"""Which stack a bay runs where there are several: the default, or what people start by script."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from devbay.manifest import images
 
 DEFAULTS = ("compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml")
 OVERRIDES = (
-    "compose.override.yaml", "compose.override.yml", "docker-compose.override.yml", "docker-compose.override.yaml",
+    "compose.override.yaml", "compose.override.yml", "docker-compose.override.yml",
+    "docker-compose.override.yaml",
 )  # fmt: skip
 _COMPOSE_FILE = re.compile(r"(^|/)(docker-)?compose[\w.-]*\.ya?ml$|(^|/)docker-compose[\w.-]*\.ya?ml$")
 _DEVELOPS = re.compile(
@@ -137,7 +138,7 @@ def from_ci(jobs: tuple[actions.CiJob, ...], draft: Draft) -> list[Part]:
                 continue
             seen.add(kind)
             if service.credentials:
-                text = f"{service.image} is pulled with credentials of CI: is there an image that a bay may pull?"
+                text = f"{service.image} is pulled with credentials of CI: is there one that a bay may pull?"
                 official = service.image.rsplit("/", 1)[-1]
                 draft.ask(f"services/{slug(service.name)}/image", text, official, origin=service.origin)
             env = {key: Value(value, (), service.origin) for key, value in service.env.items()}

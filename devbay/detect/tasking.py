@@ -103,7 +103,7 @@ def put(
             draft.put((*here, "report"), report, None)
         if found.left:
             draft.note(
-                f"tasks/{name}: {', '.join(found.left)} of {found.origin} needs the runner's own values: left out"
+                f"tasks/{name}: {', '.join(found.left)} of {found.origin} needs the runner's values: left out"
             )
 
 

@@ -24,17 +24,17 @@ _PLACEHOLDER = re.compile(r"no test specified|^\s*(echo\b[^&|;]*|exit 0|true)\s*
 _WATCHES = re.compile(r"--watch(All)?\b(?!=false)|\bwatch\b|nodemon|--ui\b|cypress open")
 _MUTATES = re.compile(r"--(write|fix|unsafe|update-snapshot|apply)\b|\s-w\b|\bprettier\b(?!.*--check)")
 _CHECKERS = frozenset({
-    "ruff", "mypy", "pyright", "flake8", "pylint", "black", "isort", "eslint", "tsc", "biome", "golangci-lint",
-    "rubocop", "phpstan", "clippy", "staticcheck", "bandit",
+    "ruff", "mypy", "pyright", "flake8", "pylint", "black", "isort", "eslint", "tsc", "biome",
+    "golangci-lint", "rubocop", "phpstan", "clippy", "staticcheck", "bandit",
 })  # fmt: skip
 _JUNIT = re.compile(r"^--junit-?xml=(.+)$")
 
 
 @dataclass
 class Found:
-    """A task. needs: None where nothing shows them. job: the CI job that runs it. container: a part's name.
+    """A task. folder: of the repository, where it runs. kind: `test` or `check`. key: what is the same.
 
-    place: folder of the repository that it runs in. kind: `test` or `check`. names: variables that CI gives it.
+    job: the CI job that runs it. container: the part of a stack that it runs in. left: flags cut off.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Found:
 
 
 def find(facts: Facts) -> list[Found]:
-    """Every task that the files name, each program and folder once; the command of CI counts before others."""
+    """Every task that the files name, each program and folder once; CI's command counts before others."""
     found: dict[tuple[str, str], Found] = {}
     named: list[Found] = [
         *_ci(facts),
@@ -293,7 +293,7 @@ def _python(facts: Facts) -> Iterator[Found]:
 
 
 def report(facts: Facts, found: Found, argv: tuple[str, ...]) -> dict[str, str] | str | None:
-    """Where a task's results are: the file that its command names, else `auto` where devbay knows the runner."""
+    """Where a task's results are: the file that its command names, else `auto` for a runner devbay knows."""
     for word in argv:
         match = _JUNIT.match(word)
         if match and not match[1].startswith(("/", "..")) and "$" not in match[1]:

@@ -17,7 +17,8 @@ DEFAULTS = {
 """Current at the time of writing; where one of these is taken, the proposal asks."""
 _IMAGES = {
     "python": "python:{}-slim", "node": "node:{}-slim", "ruby": "ruby:{}", "go": "golang:{}",
-    "rust": "rust:{}", "java": "eclipse-temurin:{}", "php": "php:{}-cli", "elixir": "elixir:{}", "bun": "oven/bun:{}",
+    "rust": "rust:{}", "java": "eclipse-temurin:{}", "php": "php:{}-cli", "elixir": "elixir:{}",
+    "bun": "oven/bun:{}",
 }  # fmt: skip
 _FILES: dict[str, tuple[str, ...]] = {
     "python": (".python-version", "runtime.txt"),

@@ -31,8 +31,8 @@ def tools(core: Any) -> list[Tool[Any, Any]]:
         Tool(
             name="repo_init",
             title="Propose a manifest",
-            description="Read what the repository says (compose, CI, package files) and propose devbay.yaml, with"
-            " the source of each line and what is undecided.",
+            description="Read what the repository says (compose, CI, package files) and propose devbay.yaml,"
+            " with the source of each line and what is undecided.",
             arguments=RepoInitArguments,
             answer=InitAnswer,
             run=propose,
