@@ -55,7 +55,7 @@ class Assembler:
                 next=f"write `start: [...]` under services/{spec.name}",
                 exit_code=WORK_FAILED,
             )
-        view = self._view(spec, own, writable)
+        view = self._view(spec, met, own, writable)
         sandbox = trial(self.machine.path).sandbox
         prefix: tuple[str, ...] = ()
         worktree = str(spec.worktree) if spec.worktree else None
@@ -69,6 +69,9 @@ class Assembler:
         given = rewrite.Given(dict(spec.ports.values()), rewritten)
         seen = dataclasses.replace(own, tmp=Path("/tmp")) if prefix else own  # noqa: S108 - its own there
         values = rewrite.env(spec.env, rewrite.Given({}, rewritten)).env
+        if met.provider is not None and met.server is not None:
+            clients = {"PATH": str(met.server.bin), **met.provider.client_env(spec, met.server)}
+            values = {**clients, **values}
         env = environment(met.toolchain, seen, self.machine, self.outbound, values)
         if "port" in spec.ports:
             env = {"HOST": LOOPBACK, "PORT": str(spec.ports["port"][1]), **env}
@@ -97,11 +100,11 @@ class Assembler:
             home=own(spec.name, "home"),
             tmp=own(name, "tmp"),
             caches=caches,
-            venv=self.place.own(spec.bay.id, spec.name, "venv") if python else None,
+            venv=self.place.venv(spec.bay.id, spec.name) if python else None,
             project_venv=any(PurePosixPath(path).name == ".venv" for path in spec.volumes),
         )
 
-    def _view(self, spec: ServiceSpec, own: Folders, writable: Sequence[Path]) -> View:
+    def _view(self, spec: ServiceSpec, met: Met, own: Folders, writable: Sequence[Path]) -> View:
         hidden = hiding(self.machine.user_home, self.machine.path)
         devbays = (
             self.place.root, self.home.state_dir, self.home.config_dir, self.home.runtime_parent,
@@ -121,7 +124,7 @@ class Assembler:
             tmpfs=spec.tmpfs,
             shm_size=spec.shm_size,
             hidden=(*hidden.hidden, *devbays, *others),
-            visible=hidden.visible,
+            visible=(*hidden.visible, *met.folders),
             git_mounts=spec.git_mounts,
         )
 

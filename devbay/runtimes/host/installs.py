@@ -1,7 +1,8 @@
 """Dependencies on this machine: installed once per content of their inputs, and copied into each bay.
 
 A template is made in a folder that holds the install's inputs and nothing else of the worktree. Its virtual
-environment, its home and the service's volumes are copied; nothing is shared that a bay could change.
+environment, its home and the service's volumes are copied; bays share nothing that one could change. Services
+of one bay with the same install share its virtual environment: a disk may take a millisecond per file.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hmac
 import json
 import os
 import shutil
+import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,7 +26,7 @@ from devbay.runtimes.host.environment import Folders, environment
 from devbay.runtimes.host.hidden import hiding
 from devbay.runtimes.host.launch import Launch
 from devbay.runtimes.host.machine import Machine
-from devbay.runtimes.host.place import Place
+from devbay.runtimes.host.place import STAMP, Place
 from devbay.runtimes.host.relocate import NOTE, note, relocate
 from devbay.runtimes.host.sandbox import Disk, bwrap_argv, trial
 from devbay.runtimes.host.templates import Templates
@@ -35,7 +37,6 @@ from devbay.runtimes.outbound import Outbound
 
 TIME_LIMIT_S = 7200.0
 SHOWN_LINES, LINE_LIMIT = 40, 2000
-STAMP = "installed"
 OUTDATED = "volume_in_use"
 ADDRESS = "127.0.0.1:"
 _FORMAT = 1
@@ -115,9 +116,8 @@ class Installs:
             assert toolchain is not None
             template = self._bare(toolchain, job, pip=False)
             key = template.name
-        stamp = self.place.own(spec.bay.id, spec.name, STAMP)
-        stamp.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if stamp.exists() and stamp.read_text() == key:
+        had = self.place.installed(spec.bay.id, spec.name)
+        if had == key:
             return
         if running:
             raise DevbayError(
@@ -126,15 +126,38 @@ class Installs:
                 next=f"bay_up(bay={spec.bay.name!r}) restarts it on the new ones",
                 exit_code=WORK_FAILED,
             )
-        first = not stamp.exists()
-        self._copy(spec, template, volumes, job, first=first)
-        write_private(stamp, key)
+        stamp = self.place.own(spec.bay.id, spec.name, STAMP)
+        stamp.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _lock_of(spec.bay.id):
+            self._copy(spec, template, key, volumes, job, first=had == "none")
+            write_private(stamp, key)
+            self._forget_venvs(spec.bay.id)
+
+    def _forget_venvs(self, bay: str) -> None:
+        """Remove what no service of the bay runs in any more: a service is stopped before its key changes."""
+        services = self.place.bay(bay) / "own"
+        used = {self.place.installed(bay, each.name)[:16] for each in services.iterdir()}
+        for folder in self.place.venvs(bay).iterdir() if self.place.venvs(bay).is_dir() else ():
+            if folder.name not in used:
+                shutil.rmtree(folder)
 
     def _copy(
-        self, spec: ServiceSpec, template: Path, volumes: Mapping[str, Path], job: Job, *, first: bool
+        self,
+        spec: ServiceSpec,
+        template: Path,
+        key: str,
+        volumes: Mapping[str, Path],
+        job: Job,
+        *,
+        first: bool,
     ) -> None:
-        own = {kind: self.place.own(spec.bay.id, spec.name, kind) for kind in ("venv", "home")}
+        own = {
+            "venv": self.place.venvs(spec.bay.id) / key[:16],
+            "home": self.place.own(spec.bay.id, spec.name, "home"),
+        }
         targets = {kind: folder for kind, folder in own.items() if (template / kind).is_dir()}
+        if own["venv"].is_dir():
+            targets.pop("venv", None)  # another service of the bay has the same
         for path, folder in volumes.items():
             relative = _below(path, spec)
             if relative is None or not (template / "worktree" / relative).is_dir():
@@ -272,6 +295,14 @@ class Installs:
             note(venv, draft)
 
         return self.templates.ensure("venv", key, make, job)
+
+
+_locks: dict[str, threading.Lock] = {}
+
+
+def _lock_of(bay: str) -> threading.Lock:
+    """One gift to a bay at a time: its services may share what is given."""
+    return _locks.setdefault(bay, threading.Lock())
 
 
 class _Lines:

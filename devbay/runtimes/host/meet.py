@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from pathlib import Path
 
 from devbay.errors import WORK_FAILED, DevbayError
 from devbay.runtimes.base import ServiceSpec
@@ -30,6 +31,13 @@ class Met:
         return f"toolchain {self.toolchain.identity}" if self.toolchain else "machine"
 
     @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where what stands in lies, with its libraries: to be seen also where the user's home is hidden."""
+        if self.server is not None:
+            return (self.server.tree or self.server.bin,)
+        return (self.toolchain.program.parent.parent,) if self.toolchain else ()
+
+    @property
     def image(self) -> str:
         """Stands where other runtimes have an image's id."""
         return f"host:{hashlib.sha256(self.identity.encode()).hexdigest()[:16]}"
@@ -40,8 +48,11 @@ class Met:
         return (note,) if note else ()
 
 
-def meet(spec: ServiceSpec, machine: Machine) -> Met:
-    """What a service or task runs on here; raises `image_not_met` naming the ways out."""
+def meet(spec: ServiceSpec, machine: Machine, data: Path | None = None) -> Met:
+    """What a service or task runs on here; raises `image_not_met` naming the ways out.
+
+    data: the service's data directory, if there is one: a server that can read it comes first.
+    """
     if spec.docker_socket:
         raise _refused(f"{spec.name} wants a container engine's socket, and bays of this machine have none")
     if spec.build is not None:
@@ -49,7 +60,7 @@ def meet(spec: ServiceSpec, machine: Machine) -> Met:
     if spec.image is None:
         return Met()
     if (found := provider(spec.image)) is not None:
-        return Met(found, found.find(spec.image, machine.path))
+        return Met(found, found.find(spec.image, machine.path, data))
     toolchain = find(spec.image, machine)
     if toolchain is None:
         raise refusal(spec.image, machine)

@@ -11,6 +11,7 @@ from pathlib import Path
 from devbay.home import Home, private_dir
 
 SYSTEM = Path("/var/lib/devbay")
+STAMP = "installed"
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,20 @@ class Place:
     def own(self, bay: str, service: str, kind: str) -> Path:
         """A service's `home`, `tmp`, `env` (its toolchain's environment) and so on."""
         return self.bay(bay) / "own" / service / kind
+
+    def venv(self, bay: str, service: str) -> Path:
+        """The virtual environment that a service runs in: that of its install, which services may share."""
+        return self.venvs(bay) / self.installed(bay, service)[:16]
+
+    def venvs(self, bay: str) -> Path:
+        return self.bay(bay) / "venvs"
+
+    def installed(self, bay: str, service: str) -> str:
+        """The key of the dependencies that the bay has for a service; `none` before there are any."""
+        try:
+            return self.own(bay, service, STAMP).read_text()
+        except FileNotFoundError:
+            return "none"
 
     def volume(self, bay: str, service: str, path: str) -> Path:
         """The folder behind a volume of the manifest, by its path inside the service."""

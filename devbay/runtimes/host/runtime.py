@@ -148,7 +148,7 @@ class HostRuntime:
     # -- what a service runs on ------------------------------------------------------------------------
 
     def fingerprint(self, spec: ServiceSpec) -> str:
-        met = meet(spec, self.machine)
+        met = self._find(spec)
         parts = [spec.image or "", met.identity]
         if spec.install:
             parts.append(self._installs.digest(spec, met.toolchain))
@@ -202,7 +202,7 @@ class HostRuntime:
 
     def _launch(self, spec: ServiceSpec) -> Launch:
         met = self._meet(spec)
-        if met.provider is None or met.server is None:
+        if met.provider is None or met.server is None or spec.kind != "service":
             return self._assembler.launch(spec, met, name=spec.name)
         data = self.place.data(spec.bay.id, spec.name)
         launch = met.provider.launch(spec, met.server, data, owner_of(data, owner(spec.bay.id)))
@@ -349,12 +349,7 @@ class HostRuntime:
         met = self._meet(spec)
         name = f"run-{run}"
         try:
-            if met.provider is not None and met.server is not None:
-                data = self.place.data(spec.bay.id, spec.name)
-                launch = met.provider.launch(spec, met.server, data, owner_of(data, owner(spec.bay.id)))
-                launch = dataclasses.replace(launch, mark=self._mark(spec.bay, name))
-            else:
-                launch = self._assembler.launch(spec, met, name=name, writable=(run_dir,))
+            launch = self._assembler.launch(spec, met, name=name, writable=(run_dir,))
             tail = bytearray()
 
             def keep(data: bytes) -> None:
@@ -471,9 +466,12 @@ class HostRuntime:
 
     # -- inside ----------------------------------------------------------------------------------------
 
+    def _find(self, spec: ServiceSpec) -> Met:
+        return meet(spec, self.machine, self.place.data(spec.bay.id, spec.name))
+
     def _meet(self, spec: ServiceSpec) -> Met:
         """What the service runs on; a server of the bay's own user where that user can reach it."""
-        met = meet(spec, self.machine)
+        met = self._find(spec)
         if met.server is None:
             return met
         return dataclasses.replace(
