@@ -42,24 +42,30 @@ class Caller(Protocol):
     def private(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]: ...
 
 
-Connect = Callable[[Path], contextlib.AbstractContextManager[Caller]]
+Connect = Callable[[Path, Mapping[str, str]], contextlib.AbstractContextManager[Caller]]
+"""Opens a connection to the daemon from a folder, with variables besides those of the caller."""
 Say = Callable[[str], None]
 
 
-def run(connect: Connect, say: Say, *, progress: Any = None, keep: bool = False) -> dict[str, Any]:
+def run(
+    connect: Connect, say: Say, *, wanted: str = "auto", progress: Any = None, keep: bool = False
+) -> dict[str, Any]:
     """Show what devbay does; the summary, with `ok: true` if every step went as it must.
 
-    `connect(folder)` opens a connection to the daemon from a folder, `say` takes lines for a person.
-    Whatever was made is removed at the end, also after a failure, ctrl-c, SIGTERM and SIGHUP, unless `keep`.
+    `say` takes lines for a person. wanted: the caller's `DEVBAY_RUNTIME`; where it leaves the choice, an
+    engine that does not answer is done without (decision 42). Whatever was made is removed at the end, also
+    after a failure, ctrl-c, SIGTERM and SIGHUP, unless `keep`.
     Raises what made a step impossible (`engine_unreachable`, ...).
     """
     folder = Path(tempfile.mkdtemp(prefix="devbay-demo-")).resolve()
     summary: dict[str, Any] = {"ok": False, "bays": []}
+    env: Mapping[str, str] = {}
     kept, left = False, list[str]()
     with _ending_by_signal():
         try:
             shop = make_repository(folder / "shop")
-            with connect(shop) as client:
+            env = _environment(connect, shop, say, wanted)
+            with connect(shop, env) as client:
                 _show(client, shop, say, progress, summary)
             kept = keep
         except DevbayError as error:
@@ -69,7 +75,7 @@ def run(connect: Connect, say: Say, *, progress: Any = None, keep: bool = False)
                 summary |= {"kept": True, "repository": str(shop)}
             else:
                 with _deaf_to_ctrl_c(say):
-                    left = summary["left"] = remove(connect, folder)
+                    left = summary["left"] = remove(connect, folder, env)
                 if left:
                     say("\n".join([f"\nnot removed (the repository is {folder / 'shop'}):", *left]))
     if kept:
@@ -88,8 +94,9 @@ def _explained(error: DevbayError) -> DevbayError:
         return error
     return DevbayError(
         error.code,
-        f"the demo needs a container engine: {error.message}",
-        next="`make engine` in devbay's checkout installs and starts one where it may; then run this again",
+        f"the demo was to run in containers: {error.message}",
+        next="`make engine` in devbay's checkout installs and starts an engine where it may;"
+        " DEVBAY_RUNTIME=host does without one",
         exit_code=WORK_FAILED,
     )
 
@@ -111,12 +118,26 @@ def make_repository(folder: Path) -> Path:
     return folder
 
 
-def remove(connect: Connect, folder: Path) -> list[str]:
+def _environment(connect: Connect, shop: Path, say: Say, wanted: str) -> dict[str, str]:
+    """What the demo sets besides the caller's variables: the host where the chosen engine does not answer."""
+    if wanted not in ("", "auto"):
+        return {}
+    with connect(shop, {}) as client:
+        status = client.tool("repo_status", {})
+    if status.get("engine"):
+        return {}
+    why = next(iter(status.get("warnings", [])), "it does not answer").splitlines()[0]
+    say(f"the container engine that is configured here cannot be used: {why}")
+    say("the demo does without it; devbay otherwise never does that by itself\n")
+    return {"DEVBAY_RUNTIME": "host"}
+
+
+def remove(connect: Connect, folder: Path, env: Mapping[str, str]) -> list[str]:
     """Destroy every bay of the demo's repository, collect, remove the folder; what could not be removed."""
     left: list[str] = []
     if (folder / "shop/.git").is_dir():
         try:
-            with connect(folder / "shop") as client:
+            with connect(folder / "shop", env) as client:
                 left = _destroy_all(client)
         except DevbayError as error:
             left.append(error.message)
@@ -144,7 +165,12 @@ def _destroy_all(client: Caller) -> list[str]:
 
 def _show(client: Caller, shop: Path, say: Say, progress: Any, summary: dict[str, Any]) -> None:
     summary["checks"] = dict[str, bool]()
-    say("one small shop (a web page, an API, Postgres), two branches, each running in a bay of its own\n")
+    runtime = summary["runtime"] = client.tool("repo_status", {}).get("engine", "docker")
+    where = "as processes of this machine" if runtime == "host" else "in containers"
+    say("one small shop (a web page, an API, Postgres), two branches, each running in a bay of its own")
+    say(f"{where} (runtime: {runtime})\n")
+    if runtime == "host":  # nobody is asked about what devbay itself ships
+        client.private("devbay/approve.demo", {})
     first, second = _bays(client, say, progress, summary)
     _failing(client, shop, say, progress, summary)
     _passing(client, say, progress, summary)
@@ -165,6 +191,8 @@ def _bays(client: Caller, say: Say, progress: Any, summary: dict[str, Any]) -> l
         bays.append(info)
         summary["bays"].append({"name": name, "public_url": info["public_url"], "seconds": seconds})
         say(f"  {name:<13} {info['public_url']:<46} up after {seconds} s")
+    if isolation := bays[0].get("isolation"):
+        say(f"  what a bay has for itself here: {isolation}")
     return bays
 
 

@@ -56,11 +56,20 @@ def test_an_interrupted_demo_cleans_up(own_house: House, clean: None, number: si
     assert going.returncode not in (0, None)
 
 
-def test_without_an_engine_the_demo_says_what_gives_one(own_house: House, clean: None):
-    env = {"DOCKER_HOST": f"unix://{own_house.root}/no.sock"}
+def test_an_engine_that_was_asked_for_and_is_not_there_is_an_error(own_house: House, clean: None):
+    env = {"DOCKER_HOST": f"unix://{own_house.root}/no.sock", "DEVBAY_RUNTIME": "docker"}
     ran = own_house.devbay("demo", env=env, code=1)
-    assert "container engine" in ran.err
     assert "make engine" in ran.err
+    assert "DEVBAY_RUNTIME=host" in ran.err
+
+
+def test_the_demo_does_without_an_engine_that_does_not_answer(own_house: House, clean: None):
+    env = {"DOCKER_HOST": f"unix://{own_house.root}/no.sock"}
+    ran = own_house.devbay("demo", env=env, timeout=300)
+    assert "cannot be used" in ran.out
+    assert "runtime: host" in ran.out
+    assert "tests/unit/test_prices.py:9: assert 1500 == 1350" in ran.out
+    assert "removed both bays" in ran.out
 
 
 @pytest.mark.full

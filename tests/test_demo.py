@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,9 @@ class FakeDaemon:
 
     def __init__(self, port: int, broken: str = "", error: DevbayError | None = None) -> None:
         self.port, self.broken, self.error = port, broken, error
+        self.engine: str | None = "docker"
+        self.env: Mapping[str, str] = {}
+        self.approved = False
         self.bays: dict[str, str] = {}
         self.called: list[str] = []
         self.message = "assert 1500 == 1350"
@@ -68,10 +71,14 @@ class FakeDaemon:
         self.called.append(name)
         if name == self.broken and self.error:
             raise self.error
+        if name == "repo_status":
+            engine = "host" if self.env.get("DEVBAY_RUNTIME") == "host" else self.engine
+            return {"engine": engine} if engine else {"warnings": ["no answer from unix:///x.sock\nat all"]}
         if name == "bay_create":
             bay = self.bays[arguments["name"]] = arguments["name"]
             url = f"http://{bay}--shop.localhost:{self.port}"
-            return {"id": bay, "name": bay, "state": "running", "public_url": url}
+            weaker = {"isolation": "the network is shared"} if self.approved else {}
+            return {"id": bay, "name": bay, "state": "running", "public_url": url, **weaker}
         if name == "bay_list":
             return {"bays": [{"id": bay, "name": bay} for bay in self.bays]}
         if name == "bay_destroy":
@@ -84,6 +91,7 @@ class FakeDaemon:
 
     def private(self, method: str, params: Any) -> dict[str, Any]:
         self.called.append(method)
+        self.approved = self.approved or method == "devbay/approve.demo"
         return {}
 
 
@@ -95,7 +103,11 @@ class Stage:
         self.said: list[str] = []
 
     def run(self, **given: Any) -> dict[str, Any]:
-        return demo.run(lambda _: contextlib.nullcontext(self.daemon), self.said.append, **given)
+        return demo.run(self.connect, self.said.append, **given)
+
+    def connect(self, folder: Path, env: Mapping[str, str]) -> contextlib.AbstractContextManager[FakeDaemon]:
+        self.daemon.env = env
+        return contextlib.nullcontext(self.daemon)
 
     @property
     def text(self) -> str:
@@ -178,12 +190,43 @@ def test_an_interrupted_demo_takes_away_what_it_made(stage: Stage, monkeypatch: 
     assert (stage.daemon.bays, stage.folders) == ({}, [])
 
 
-def test_without_an_engine_the_next_step_is_make_engine(stage: Stage):
+def test_an_engine_that_was_asked_for_and_is_not_there_is_an_error_with_both_ways_out(stage: Stage):
+    stage.daemon.engine = None
     stage.daemon.broken, stage.daemon.error = "bay_create", DevbayError("engine_unreachable", "no socket")
-    with pytest.raises(DevbayError, match="needs a container engine") as raised:
-        stage.run()
-    assert "make engine" in raised.value.next
+    with pytest.raises(DevbayError, match="no socket") as raised:
+        stage.run(wanted="docker")
+    assert all(way in raised.value.next for way in ("make engine", "DEVBAY_RUNTIME=host"))
     assert raised.value.exit_code == 1
+    assert "devbay/approve.demo" not in stage.daemon.called
+
+
+def test_an_engine_that_does_not_answer_is_done_without_and_that_is_said(stage: Stage):
+    stage.daemon.engine = None
+    summary = stage.run()
+    assert (summary["ok"], summary["runtime"]) == (True, "host")
+    assert "cannot be used: no answer from unix:///x.sock\n" in stage.text
+    assert "runtime: host" in stage.text
+    assert "for itself here: the network is shared" in stage.text
+
+
+def test_a_demo_on_this_machine_has_its_commands_trusted_before_the_first_bay(stage: Stage):
+    stage.daemon.engine = "host"
+    summary = stage.run()
+    assert summary["runtime"] == "host"
+    assert stage.daemon.called.index("devbay/approve.demo") < stage.daemon.called.index("bay_create")
+    assert "cannot be used" not in stage.text
+
+
+def test_a_demo_in_containers_has_nothing_trusted(stage: Stage):
+    assert stage.run()["runtime"] == "docker"
+    assert "devbay/approve.demo" not in stage.daemon.called
+    assert "for itself here" not in stage.text
+
+
+def test_a_demo_that_did_without_its_engine_is_removed_without_it(stage: Stage):
+    stage.daemon.engine = None
+    stage.run()
+    assert stage.daemon.env == {"DEVBAY_RUNTIME": "host"}
 
 
 @pytest.mark.parametrize("broken", ["bay_destroy", "bay_list"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -22,8 +23,8 @@ def command(
     """Show what devbay does on a repository of its own, and clean up."""
     from devbay import demo
 
-    def connect(folder: Path) -> Client:
-        return Client(Home.from_environment(os.environ), os.environ, str(folder))
+    def connect(folder: Path, env: Mapping[str, str]) -> Client:
+        return Client(Home.from_environment(os.environ), {**os.environ, **env}, str(folder))
 
     with out.Progress() as progress:
 
@@ -31,7 +32,8 @@ def command(
             progress.__exit__()
             out.note(text) if json else out.emit(text)
 
-        summary = demo.run(connect, say, progress=progress, keep=keep)
+        wanted = os.environ.get("DEVBAY_RUNTIME", "")
+        summary = demo.run(connect, say, wanted=wanted, progress=progress, keep=keep)
     if json:
         out.emit_json(summary)
     elif not summary["ok"]:
