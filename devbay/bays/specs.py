@@ -19,6 +19,7 @@ from devbay.errors import DevbayError
 from devbay.manifest import Addresses, Manifest, Service, Task, resolve
 from devbay.manifest.images import family
 from devbay.manifest.interpolate import Plane
+from devbay.manifest.models import HOST
 from devbay.runtimes.base import BayRef, BindMount, BuildSpec, ServiceSpec
 from devbay.runtimes.host import rewrite
 
@@ -74,7 +75,7 @@ def service_spec(manifest: Manifest, name: str, around: Surroundings) -> Service
 def task_spec(
     manifest: Manifest, name: str, args: Sequence[str], around: Surroundings, *, run_dir: Path
 ) -> ServiceSpec:
-    """The spec of one run of a task: the container of the service it runs `in`, or its own.
+    """The spec of one run of a task: in the container of a service, in its own, or in none (`in: host`).
 
     A task runs exactly its argv: no image's or service's entry point stands before it, no port is
     published, no restart policy or probe applies.
@@ -82,7 +83,7 @@ def task_spec(
     task = manifest.tasks[name]
     host = manifest.task_service(name)
     env: dict[str, str] = {}
-    if task.image or task.build:
+    if task.image or task.build or task.in_ == HOST:
         spec = _base(task, f"task--{name}", around)  # no service can have such a name
     elif host is None:
         raise DevbayError(

@@ -53,6 +53,12 @@ tasks:
     image: python:3.13-slim
     run: [pytest]
     needs: []
+  bare:
+    in: host
+    workdir: /workspace/tools
+    limits: {memory: 1g}
+    run: [make]
+    needs: []
 """
 
 
@@ -167,6 +173,13 @@ def test_a_task_with_an_image_of_its_own_gets_the_worktree_as_its_directory() ->
     assert spec.image == "python:3.13-slim"
     assert spec.workdir == str(WORKTREE)
     assert spec.git_mounts
+
+
+def test_a_task_of_this_machine_has_no_image_and_starts_in_the_worktree() -> None:
+    spec = task_spec(manifest(), "bare", [], around(), run_dir=Path("/runs/r1/out"))
+    assert (spec.image, spec.build, spec.install) == (None, None, None)
+    assert (spec.workdir, spec.command) == (f"{WORKTREE}/tools", ("make",))
+    assert spec.limits is not None
 
 
 def test_a_task_without_any_container_to_run_in_is_an_error_that_says_what_to_add() -> None:
