@@ -72,7 +72,12 @@ def _runtime(parts: Parts, env: Mapping[str, str]) -> list[dict[str, str]]:
     from devbay.runtimes.host.inventory import servers, toolchains  # only where there is no engine
 
     here: Any = parts.runtimes.for_bay(name, endpoint, env)
-    engine = "no container engine is configured: bays run as processes of this machine (docs/host.md)"
+    why = (
+        "DEVBAY_RUNTIME says so"
+        if env.get("DEVBAY_RUNTIME") == "host"
+        else "no container engine is configured"
+    )
+    engine = f"{why}: bays run as processes of this machine (docs/host.md)"
     return [
         {"name": "runtime", "status": "note", "detail": engine},
         {"name": "isolation", "status": "note", "detail": here.isolation},

@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping
 
 from devbay.errors import DevbayError
-from devbay.runtimes.host.families import FAMILIES
 from devbay.runtimes.host.machine import Machine
 from devbay.runtimes.host.providers import PROVIDERS
-from devbay.runtimes.host.toolchains import find, refusal
+from devbay.runtimes.host.toolchains import here
 
 
 def servers(machine: Machine) -> str:
     """Which image families a server here stands in for, and which none."""
-    return _found(sorted(PROVIDERS), lambda name: PROVIDERS[name].find(name, machine.path).origin)
+    found: dict[str, str] = {}
+    for family, provider in sorted(PROVIDERS.items()):
+        try:
+            found[family] = provider.find(family, machine.path).origin
+        except DevbayError:
+            found[family] = ""
+    return _told(found)
 
 
 def toolchains(machine: Machine) -> str:
     """Which languages are here, in which version."""
-
-    def version(family: str) -> str:
-        found = find(family, machine)
-        if found is None:
-            raise refusal(family, machine)
-        return found.version
-
-    return _found(sorted(FAMILIES), version)
+    return _told(here(machine))
 
 
-def _found(names: Iterable[str], look: Callable[[str], str]) -> str:
+def _told(found: Mapping[str, str]) -> str:
     """`node (20.1), python (3.11.7); not here: php, ruby`."""
-    here, lacking = [], []
-    for name in names:
-        try:
-            here.append(f"{name} ({look(name)})")
-        except DevbayError:
-            lacking.append(name)
-    return ", ".join(here or ["none"]) + (f"; not here: {', '.join(lacking)}" if lacking else "")
+    there = [f"{name} ({what})" for name, what in found.items() if what]
+    lacking = [name for name, what in found.items() if not what]
+    return ", ".join(there or ["none"]) + (f"; not here: {', '.join(lacking)}" if lacking else "")

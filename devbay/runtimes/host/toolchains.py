@@ -71,6 +71,12 @@ def find(image: str, machine: Machine) -> Toolchain | None:
     )
 
 
+def here(machine: Machine) -> dict[str, str]:
+    """Every language to the version that an image without a tag is met by; empty where there is none."""
+    found = {family: _best(Wanted(family), machine) for family in sorted(FAMILIES)}
+    return {family: best.version if best else "" for family, best in found.items()}
+
+
 def refusal(image: str, machine: Machine) -> DevbayError:
     """`image_not_met` for an image that `find` finds nothing for, naming both ways out."""
     asked = wanted(image)
