@@ -11,7 +11,7 @@ from devbay.security.approvals import pending
 from devbay.worktrees import Repository
 
 MAX_DIAGNOSTICS = 20
-NO_MANIFEST_NEXT = "write devbay.yaml (`devbay schema` describes it), then manifest_validate"
+NO_MANIFEST_NEXT = "repo_init (`devbay init`) proposes devbay.yaml; `devbay schema` describes it"
 
 
 class Repositories:
