@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import stat
+from bisect import bisect_left
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,6 +71,14 @@ class View:
         wanted = frozenset(names)
         found = (file for file in self._files if file.rsplit("/", 1)[-1] in wanted)
         return tuple(sorted(found, key=lambda file: (file.count("/"), file)))
+
+    def below(self, folder: str) -> tuple[str, ...]:
+        """The files in a folder and below it, sorted; all of them for the root."""
+        if normal(folder) == ".":
+            return self._files
+        prefix = f"{normal(folder)}/"
+        start = bisect_left(self._files, prefix)
+        return self._files[start : bisect_left(self._files, f"{prefix[:-1]}0", start)]  # `0` follows `/`
 
     def text(self, path: str) -> str | None:
         """The file's text (UTF-8, a byte order mark taken away, newlines as they are), or None."""

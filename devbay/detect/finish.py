@@ -169,9 +169,8 @@ def _vite(name: str, folder: str, facts: Facts, draft: Draft) -> None:
 
 
 def _django(name: str, folder: str, facts: Facts, draft: Draft) -> None:
-    prefix = "" if folder == "." else f"{folder}/"
-    for file in facts.view.files():
-        if not (file.startswith(prefix) and re.search(r"(^|/)settings(/\w+)?\.py$", file)):
+    for file in facts.view.below(folder):
+        if not re.search(r"(^|/)settings(/\w+)?\.py$", file):
             continue
         for number, line in enumerate(facts.view.lines(file), 1):
             if not re.match(r"\s*ALLOWED_HOSTS\s*=", line):

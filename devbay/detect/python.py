@@ -159,7 +159,7 @@ def _requirement_files(view: View, folder: str) -> tuple[str, ...]:
     shape = re.compile(
         re.escape(prefix) + r"(requirements[\w.-]*\.txt|requirements/[\w.-]+\.txt|dev-requirements\.txt)"
     )
-    return tuple(file for file in view.files() if shape.fullmatch(file))
+    return tuple(file for file in view.below(folder) if shape.fullmatch(file))
 
 
 def _complete(view: View, files: tuple[str, ...]) -> tuple[str, ...]:

@@ -317,9 +317,4 @@ def migrations(facts: Facts, draft: Draft, all_homes: list[Home]) -> None:
 
 
 def _has_migrations(facts: Facts, folder: str) -> bool:
-    prefix = "" if folder == "." else f"{folder}/"
-    return any(
-        re.search(r"(^|/)migrations/\d{4}_\w+\.py$", file)
-        for file in facts.view.files()
-        if file.startswith(prefix)
-    )
+    return any(re.search(r"(^|/)migrations/\d{4}_\w+\.py$", file) for file in facts.view.below(folder))

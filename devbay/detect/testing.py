@@ -20,6 +20,7 @@ TESTS = re.compile(
 CHECKS = re.compile(
     r"^(lint|typecheck|type-check|check-types|types|check|format:check|fmt:check|check:\w+|lint:\w+)$"
 )
+MAX_TASKS = 60
 _PLACEHOLDER = re.compile(r"no test specified|^\s*(echo\b[^&|;]*|exit 0|true)\s*$")
 _WATCHES = re.compile(r"--watch(All)?\b(?!=false)|\bwatch\b|nodemon|--ui\b|cypress open")
 _MUTATES = re.compile(r"--(write|fix|unsafe|update-snapshot|apply)\b|\s-w\b|\bprettier\b(?!.*--check)")
@@ -27,6 +28,8 @@ _CHECKERS = frozenset({
     "ruff", "mypy", "pyright", "flake8", "pylint", "black", "isort", "eslint", "tsc", "biome",
     "golangci-lint", "rubocop", "phpstan", "clippy", "staticcheck", "bandit",
 })  # fmt: skip
+_PYTEST_FILE = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
+_DJANGO_FILE = re.compile(r"(^|/)tests?(/[^/]+)?\.py$|/test_[^/]*\.py$")
 _JUNIT = re.compile(r"^--junit-?xml=(.+)$")
 
 
@@ -69,7 +72,7 @@ def find(facts: Facts) -> list[Found]:
             known.job = each.job
         elif known.package is None and each.package is not None and known.argv == each.argv:
             known.package, known.script = each.package, each.script
-    return list(found.values())
+    return list(found.values())[:MAX_TASKS]
 
 
 def _runner(facts: Facts, argv: tuple[str, ...], folder: str) -> str | None:
@@ -269,27 +272,13 @@ def _in_container(call: recipes.ComposeCall, target: recipes.Recipe, kind: str) 
 def _python(facts: Facts) -> Iterator[Found]:
     """The runner that a project declares as a dependency, and Django's own, where there are tests."""
     for project in facts.projects:
-        prefix = "" if project.folder == "." else f"{project.folder}/"
-        if project.pytest and any(
-            file.startswith(prefix) and re.search(r"(^|/)(test_[^/]*|[^/]*_test)\.py$", file)
-            for file in facts.view.files()
-        ):
-            yield Found(
-                "test", ("pytest",), project.folder, project.pytest, "test", ("pytest", project.folder)
-            )
-        elif project.manage and any(
-            file.startswith(prefix) and re.search(r"(^|/)tests?(/[^/]+)?\.py$|/test_[^/]*\.py$", file)
-            for file in facts.view.files()
-        ):
-            origin = Origin(project.manage)
-            yield Found(
-                "test",
-                ("python", "manage.py", "test"),
-                project.folder,
-                origin,
-                "test",
-                ("django", project.folder),
-            )
+        files = facts.view.below(project.folder)
+        if project.pytest and any(map(_PYTEST_FILE.search, files)):
+            key = ("pytest", project.folder)
+            yield Found("test", ("pytest",), project.folder, project.pytest, "test", key)
+        elif project.manage and any(map(_DJANGO_FILE.search, files)):
+            argv, key = ("python", "manage.py", "test"), ("django", project.folder)
+            yield Found("test", argv, project.folder, Origin(project.manage), "test", key)
 
 
 def report(facts: Facts, found: Found, argv: tuple[str, ...]) -> dict[str, str] | str | None:
