@@ -15,9 +15,11 @@ from devbay.manifest.capabilities import capabilities
 from devbay.manifest.diagnostics import Finding, near
 from devbay.manifest.diagnostics import Path as KeyPath
 from devbay.manifest.models import HOST, Container, Manifest, Service, Task
+from devbay.manifest.onhost import asked_of
 
 WORKSPACE = "/workspace"
 RUN_DIR = "${run.dir}/"
+_APPROVE = "a person approves it with `devbay approve`"
 _LEAST_MEMORY = 6 * 1024 * 1024  # the engine refuses less
 
 
@@ -278,4 +280,7 @@ def _floats(image: str) -> bool:
 def _capabilities(manifest: Manifest) -> Iterator[Finding]:
     for each in capabilities(manifest):
         path: KeyPath = tuple(int(part) if part.isdigit() else part for part in each.path.split("/"))
-        yield Finding("approval", each.kind, path, each.detail, "a person approves it with `devbay approve`")
+        yield Finding("approval", each.kind, path, each.detail, _APPROVE)
+    for service, task, _ in asked_of(manifest, whole=manifest.runtime == HOST):
+        where: KeyPath = ("services", service) if service else ("tasks", task or "")
+        yield Finding("approval", HOST, where, "runs commands on this machine itself", _APPROVE)

@@ -155,3 +155,12 @@ def test_what_a_machine_without_an_engine_cannot_meet_is_a_warning_where_it_is_w
 def test_a_task_with_an_image_to_build_is_warned_of_as_well() -> None:
     loaded = parse(f"{HEAD}runtime: host\ntasks: {{t: {{build: a, run: [x], needs: []}}}}\n")
     assert ("runtime", "tasks/t/build") in findings(loaded, "warning")
+
+
+def test_what_would_run_on_this_machine_is_told_to_be_approved() -> None:
+    tasks = "tasks:\n  own: {in: host, run: [x], needs: []}\n  t: {in: api, run: [x], needs: []}\n"
+    text = f"services:\n  api: {{image: 'a:1', start: [x], health: {{process: true}}}}\n{tasks}"
+    assert findings(parse(f"{HEAD}{text}"), "approval") == [("host", "tasks/own")]
+    assert findings(parse(f"{HEAD}runtime: host\n{text}"), "approval") == [
+        ("host", "services/api"), ("host", "tasks/own"), ("host", "tasks/t"),
+    ]  # fmt: skip
