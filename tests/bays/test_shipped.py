@@ -69,6 +69,12 @@ def stage(checkout: Path) -> None:
     git(checkout, "add", "more.py")
 
 
+def stage_edit(checkout: Path) -> None:
+    edit(checkout)
+    git(checkout, "add", "-A")
+    (checkout / "src/a.py").write_text("print()\n")
+
+
 def commit_edit(checkout: Path) -> None:
     """The file on disk is as shipped, what a new bay would get is not."""
     edit(checkout)
@@ -88,7 +94,9 @@ def commit_link(checkout: Path) -> None:
     git(checkout, "add", "more")
 
 
-@pytest.mark.parametrize("change", [edit, extend, remove, link, stage, commit_edit, commit_more, commit_link])
+@pytest.mark.parametrize(
+    "change", [edit, extend, remove, link, stage, stage_edit, commit_edit, commit_more, commit_link]
+)
 def test_any_change_is_a_difference(checkout: Path, shipped: Path, change: Callable[[Path], None]) -> None:
     change(checkout)
     assert differs(checkout, shipped) is not None

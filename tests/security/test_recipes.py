@@ -51,6 +51,18 @@ def test_what_can_change_what_the_target_runs_changes_the_part(changed: str) -> 
     assert make_part(changed, ["test"]) != make_part(BEFORE, ["test"])
 
 
+@pytest.mark.parametrize(
+    ("line", "other"),
+    [
+        ('ifeq "a" "b:c"', 'ifeq "a" "b:d"'),
+        ("include a:b.mk", "include a:c.mk"),
+        ("export A:B", "export A:C"),
+    ],
+)
+def test_a_directive_with_a_colon_is_no_rule(line: str, other: str) -> None:
+    assert make_part(f"{line}\n{BEFORE}", ["test"]) != make_part(f"{other}\n{BEFORE}", ["test"])
+
+
 def test_without_a_target_it_is_the_first() -> None:
     assert make_part(BEFORE, []) == make_part(BEFORE, ["test"])
     assert "other" in make_part(f".DEFAULT_GOAL := other\n{BEFORE}", [])
