@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from devbay.reports import json_members, source
@@ -27,7 +27,7 @@ def flat(value: dict[str, object]) -> list[tuple[str, object]]:
     return [(k, each) for k, v in value.items() for each in (v if isinstance(v, list) else [v])]
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.from_regex(r"[a-z]{1,5}", fullmatch=True), VALUES, min_size=1))
 def test_members_are_those_of_the_object(value: dict[str, object]) -> None:
     found, members = read(json.dumps(value))

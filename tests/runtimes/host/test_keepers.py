@@ -153,7 +153,8 @@ def test_a_failing_service_is_started_again_as_its_policy_says(kept: Kept) -> No
     eventually(lambda: kept.state.restarts >= 2)
     kept.stop()
     state = kept.state
-    assert (state.state, state.exit_code) == ("exited", 1)
+    assert state.state == "exited"
+    assert state.exit_code in (1, 143)  # it may be stopped while it runs once more
     assert kept.log.count("run") >= 3
 
 
