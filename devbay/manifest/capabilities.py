@@ -117,5 +117,5 @@ def capability(
 ) -> Capability:
     """A capability whose key covers `content`, any JSON value."""
     text = json.dumps([kind, service, task, content], sort_keys=True, ensure_ascii=False)
-    key = hashlib.sha256(text.encode()).hexdigest()[:32]
+    key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return Capability(key, kind, path, service, task, summary, detail)

@@ -11,7 +11,7 @@ import fnmatch
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from posixpath import basename, dirname, join, normpath
 from typing import Literal, Protocol
@@ -20,6 +20,7 @@ from devbay.security import recipes, shelltext
 
 MAX_NAMED = 200
 MAX_LOOKS = 2000
+MAX_WORDS = 50_000
 MAX_FOLDERS = 8
 MAX_DEPTH = 24
 MADE = frozenset({"node_modules", ".venv", "venv", "target", "dist", "_build", "__pycache__", ".tox", ".nox"})
@@ -109,6 +110,7 @@ class _Finder:
         self._files = files
         self._tops = tuple({f"{worktree.rstrip('/')}/", "/workspace/"})
         self._looks = 0
+        self._words = 0
         self.found: dict[str, Named] = {}
 
     # -- commands --------------------------------------------------------------------------------------
@@ -120,20 +122,17 @@ class _Finder:
             return
         interpreted = False
         for place, word in enumerate(words):
-            rest, name = words[place + 1 :], basename(word)
+            if self._is_spent(1):
+                return
+            name = basename(word)
             if place and re.search(r"\s", word):
                 self.text(word, folders, depth + 1)
                 continue
-            if name in _SHELLS:
-                self._shell(rest, folders, depth)
-            elif name in ("source", "."):
-                self._given(rest, folders, depth)
-            elif name in ("make", "gmake"):
-                self._make(rest, folders, depth)
-            elif name == "just":
-                self._just(rest, folders, depth)
-            elif name in _MANAGERS:
-                self._package(rest, folders, depth)
+            if reads := self._reader(name):
+                rest = words[place + 1 :]
+                if self._is_spent(len(rest)):
+                    return
+                reads(rest, folders, depth)
             elif _EVERY_SCRIPT.fullmatch(name) and name[0] != "-":
                 self._package_scripts(None, folders, depth)
             self._path(word, folders, depth, runs=place == 0, interpreted=interpreted)
@@ -150,6 +149,22 @@ class _Finder:
                 folders = tuple(dict.fromkeys((*folders, *entered)))[:MAX_FOLDERS]
             else:
                 self.command(words, folders, depth + 1)
+
+    def _reader(self, name: str) -> Callable[[Sequence[str], tuple[str, ...], int], None] | None:
+        """What looks at the words after a program that runs files it is told."""
+        if name in _SHELLS:
+            return self._shell
+        if name in _MANAGERS:
+            return self._package
+        given, make = self._given, self._make
+        return {"source": given, ".": given, "make": make, "gmake": make, "just": self._just}.get(name)
+
+    def _is_spent(self, words: int) -> bool:
+        """Whether with so many more words it is enough."""
+        self._words += words
+        if self._words > MAX_WORDS:
+            self._more()
+        return self._words > MAX_WORDS
 
     def _shell(self, rest: Sequence[str], folders: tuple[str, ...], depth: int) -> None:
         for place, word in enumerate(rest):

@@ -135,3 +135,21 @@ def test_another_manifest_of_the_same_worktree_is_another_question(worktree: Pat
     assert first != other
     assert keys(approvals, worktree) == first
     assert approvals.capabilities(parse(TEXT), worktree, whole=False) == []
+
+
+def test_file_names_that_are_no_text_and_paths_that_are_none_are_no_matter(worktree: Path) -> None:
+    (worktree / "db").mkdir()
+    Path(os.fsdecode(os.fsencode(worktree) + b"/db/\xff.sql")).write_text("x")
+    text = TEXT.replace("[./bin/dev]", f'[sh, -c, "db/*; ./{"a" * 300}; ./{"b/" * 400}c; ./bin/dev/x"]')
+    (found,) = HostApprovals().capabilities(parse(text), worktree, whole=True)
+    assert found.detail.encode()
+    database = """
+  db:
+    image: postgres:16
+    port: 5432
+    health: {tcp: 5432}
+    mounts: [{source: db, target: /docker-entrypoint-initdb.d}]
+"""
+    manifest = parse(f"version: 1\nproject: a\nservices:{database}")
+    (found,) = HostApprovals().capabilities(manifest, worktree, whole=True)
+    assert "db/\\u{dcff}.sql" in found.detail

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -180,3 +181,10 @@ def test_whole_folders_are_covered_file_by_file() -> None:
     assert [each.label for each in whole_files("db", tree)] == ["db/1.sql", "db/2.sh"]
     assert [each.label for each in whole_files("db/1.sql", tree)] == ["db/1.sql"]
     assert [each.note for each in whole_files("none", tree)] == ["is not there"]
+
+
+@pytest.mark.parametrize("text", ["sh " * 80_000, "x " * 120_000, "sh x;" * 50_000, "make -C x " * 25_000])
+def test_a_hostile_script_is_looked_through_quickly(text: str) -> None:
+    began = time.process_time()
+    assert "more" in labels("sh", "a.sh", tree=Tree({"a.sh": text}))
+    assert time.process_time() - began < 5

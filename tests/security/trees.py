@@ -25,7 +25,7 @@ class Tree:
             return File("outside", path) if leads is None else self.look(leads)
         if path in self.texts:
             text = self.texts[path]
-            digest = hashlib.sha256(text.encode()).hexdigest()
+            digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
             return File("text", path, text, digest, path in self.runnable)
         return File("folder" if self.names(path) else "missing", path)
 
