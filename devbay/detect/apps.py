@@ -114,13 +114,20 @@ def toolchain(facts: Facts, draft: Draft, here: tuple[str, ...], language: str, 
         folders = [root.folder, *root.member_folders] if root.member_folders else [package.folder]
         modules = [normal(join("/workspace", each, "node_modules")) for each in folders]
         draft.put((*here, "volumes"), modules, root.file)
-    elif language == "ruby" and facts.view.exists(normal(join(folder, "Gemfile"))):
-        draft.put((*here, "install"), ["bundle", "install"], normal(join(folder, "Gemfile")))
+    elif install := _install(facts, language, folder):
+        draft.put((*here, "install"), list(install), None)
     elif language == "php" and facts.view.exists(normal(join(folder, "composer.json"))):
         text = "the official PHP image has no composer: use an image that has, or a build"
         draft.ask("/".join((*here, "install")), text)
-    if folder != "." and language == "python":
+    if folder != "." and language != "node":
         draft.put((*here, "workdir"), f"/workspace/{folder}", None)
+
+
+def _install(facts: Facts, language: str, folder: str) -> tuple[str, ...] | None:
+    if language == "ruby" and facts.view.exists(normal(join(folder, "Gemfile"))):
+        return ("bundle", "install")
+    builds = (build for build in facts.builds if build.language == language and build.folder == folder)
+    return next((build.install for build in builds), None)
 
 
 def _asked(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from devbay.detect import actions, devcontainer, envfiles, node, procfile, python, recipes
+from devbay.detect import actions, devcontainer, ecosystems, envfiles, node, procfile, python, recipes
 from devbay.detect.facts import Origin
 from devbay.detect.files import View
 
@@ -27,6 +27,7 @@ class Facts:
     targets: tuple[recipes.Recipe, ...] = ()
     calls: tuple[recipes.ComposeCall, ...] = ()
     shapes: tuple[envfiles.Variable, ...] = ()
+    builds: tuple[ecosystems.Build, ...] = ()
 
     def project(self, folder: str) -> python.Project | None:
         return next((each for each in self.projects if each.folder == folder), None)
@@ -51,6 +52,7 @@ def gather(view: View) -> Facts:
         projects=_safely(view, "pyproject.toml", lambda: python.projects(view)),
         targets=found,
         calls=_safely(view, "scripts", lambda: _calls(view, packages, found, jobs)),
+        builds=_safely(view, "build files", lambda: ecosystems.builds(view)),
         shapes=_safely(view, ".env.example", lambda: _shapes(view)),
     )
 

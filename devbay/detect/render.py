@@ -98,9 +98,9 @@ def scalar(text: str, *, inside: bool = False) -> str:
 
 
 def _quoted(text: str) -> str:
-    quoted = json.dumps(text, ensure_ascii=False)
+    """In JSON's quotes, unprintable characters escaped; what no manifest can hold (NUL) is replaced."""
+    usable = re.sub(r"[\x00\ud800-\udfff]", "\ufffd", text)
+    quoted = json.dumps(usable, ensure_ascii=False)
     return re.sub(
-        r"[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]",
-        lambda match: f"\\u{ord(match[0]):04x}",
-        quoted,
+        r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda match: f"\\u{ord(match[0]):04x}", quoted
     )

@@ -91,7 +91,7 @@ class Part:
     platform: str | None = None
     restart: str | None = None
     network_mode: str | None = None
-    shm_size: str | None = None
+    shm_size: int | None = None
     tmpfs: tuple[str, ...] = ()
     lines: Mapping[str, int] = field(default_factory=dict)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from posixpath import join
 
 from devbay.detect import actions, devcontainer, families, words
+from devbay.detect.compose import finding
 from devbay.detect.draft import Draft
 from devbay.detect.facts import Origin, slug
 from devbay.detect.facts_of import Facts
@@ -15,12 +16,6 @@ from devbay.detect.recipes import ComposeCall
 from devbay.detect.stack import BuildFact, Part, PortFact, Value
 from devbay.manifest import images
 
-DEFAULTS = ("compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml")
-OVERRIDES = (
-    "compose.override.yaml", "compose.override.yml", "docker-compose.override.yml",
-    "docker-compose.override.yaml",
-)  # fmt: skip
-_COMPOSE_FILE = re.compile(r"(^|/)(docker-)?compose[\w.-]*\.ya?ml$|(^|/)docker-compose[\w.-]*\.ya?ml$")
 _DEVELOPS = re.compile(
     r"(^|[:_./-])(dev|develop|development|local|start|up|infra|serve)([:_./-]|$)", re.IGNORECASE
 )
@@ -45,10 +40,8 @@ class Choice:
 def choose(facts: Facts) -> Choice:
     """The files of the proposed stack, relative to the root."""
     view = facts.view
-    every = tuple(file for file in view.files() if _COMPOSE_FILE.search(file))
-    base = next((name for name in DEFAULTS if view.exists(name)), None)
-    override = next((name for name in OVERRIDES if view.exists(name)), None)
-    default = tuple(name for name in (base, override) if name) if base else ()
+    every = finding.alternatives(view, ())
+    default = finding.default_files(view)
     called = [call for call in facts.calls if _starts(call)]
     for call in sorted(called, key=_rank):
         files = tuple(normal(name) for name in call.files)

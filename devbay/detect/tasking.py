@@ -17,6 +17,17 @@ from devbay.detect.files import normal
 from devbay.detect.stack import BuildFact, Part
 from devbay.manifest import images
 
+_LANGUAGES = (
+    (r"python|pytest|ruff|mypy|flake8|pylint|black|tox|uv$|poetry$|coverage$", "python"),
+    (r"(node|npx|tsc|eslint)$", "node"),
+    (r"(go|gotestsum|golangci-lint)$", "go"),
+    (r"cargo$", "rust"),
+    (r"(bundle|rspec|rake|rubocop)$", "ruby"),
+    (r"mix$", "elixir"),
+    (r"(mvnw?|gradlew?)$", "java"),
+    (r"(phpunit|pest|php)$", "php"),
+)
+
 
 @dataclass(frozen=True)
 class Home:
@@ -98,7 +109,7 @@ def put(
                 if not is_secret(key):
                     draft.put((*here, "env", key), value.replace("${", "$${"), found.origin)
         _variables(facts, draft, name, found, home, needs, around)
-        report = testing.report(facts, found, argv)
+        report = testing.report(facts, found, argv, _starts_in(found, home))
         if report is not None:
             draft.put((*here, "report"), report, None)
         if found.left:
@@ -134,27 +145,33 @@ def _holds(folder: str, inner: str) -> bool:
 def _language(facts: Facts, found: testing.Found) -> str | None:
     if found.package is not None:
         return "node"
+    for build in facts.builds:
+        if (build.folder, build.argv) == (found.folder, found.argv):
+            return build.language
     program = found.argv[0].rsplit("/", 1)[-1]
-    if re.match(r"python|pytest|ruff|mypy|flake8|pylint|black|tox|uv$|poetry$|coverage$", program):
-        return "python"
-    if program in ("node", "npx", "tsc", "eslint"):
-        return "node"
-    return next((language for language, names in (
-        ("go", ("go", "gotestsum")), ("rust", ("cargo",)), ("ruby", ("bundle", "rspec", "rake")),
-        ("elixir", ("mix",)),
-    ) if program in names), None)  # fmt: skip
+    return next((language for pattern, language in _LANGUAGES if re.match(pattern, program)), None)
 
 
 def _argv(facts: Facts, found: testing.Found, home: Home | None) -> tuple[str, ...]:
     package = found.package
     if package is None:
         return found.argv
-    inside = home is not None and not home.app and (found.folder in home.folders or not home.folders)
+    inside = _inside(found, home)
     text = package.scripts[found.script]
     direct = re.fullmatch(r"node\s+--test(\s+[\w./-]+)*", text.strip())
     if inside and home and direct and package.manager != "npm" and not _has_manager(home, package.manager):
         return tuple(text.split())
     return package.argv(found.script, at_home=inside)
+
+
+def _starts_in(found: testing.Found, home: Home | None) -> str:
+    """The folder of the repository that a task's command starts in."""
+    return found.folder if found.package is None or _inside(found, home) else "."
+
+
+def _inside(found: testing.Found, home: Home | None) -> bool:
+    """Whether the working directory of a container is the task's folder, as far as its Dockerfile tells."""
+    return home is not None and not home.app and (found.folder in home.folders or not home.folders)
 
 
 def _has_manager(home: Home, manager: str) -> bool:

@@ -63,6 +63,7 @@ def find(facts: Facts) -> list[Found]:
         *_app_json(facts),
         *_targets(facts),
         *_python(facts),
+        *_builds(facts),
     ]
     for each in named:
         known = found.get(each.key)
@@ -109,8 +110,14 @@ def _step(facts: Facts, job: actions.CiJob, step: actions.CiStep) -> Found | Non
             found.job = job
         return found
     program = step.argv[0].rsplit("/", 1)[-1]
+    if program in ("make", "just", "task") and folder == ".":
+        named = [each for each in facts.targets if each.runs[1:] == step.argv[1:2]]
+        of_target = _target(facts, named[0]) if named else None
+        if of_target is not None:
+            of_target.job = job
+        return of_target
     runner = _runner(facts, step.argv, folder)
-    if runner is not None and runner != "program" and program not in ("make", "just", "task"):
+    if runner is not None and runner != "program":
         argv = tuple(step.argv)
         return Found(
             "test",
@@ -207,38 +214,34 @@ def _app_json(facts: Facts) -> Iterator[Found]:
 
 
 def _targets(facts: Facts) -> Iterator[Found]:
-    """Targets of a Makefile, justfile or Taskfile, as the one command they run."""
     for target in facts.targets:
-        kind = "test" if TESTS.match(target.name) else "check" if CHECKS.match(target.name) else None
-        lines = [line.strip().lstrip("@-+") for line in target.text.splitlines() if line.strip()]
-        if kind is None or _MUTATES.search(target.text):
-            continue
-        inside = [
-            call
-            for call in recipes.compose_calls(target.text, target.origin, target.name)
-            if call.verb in ("run", "exec")
-        ]
-        if inside:
-            found = _in_container(inside[-1], target, kind)
-            if found is not None:
-                yield found
-            continue
-        if recipes_call(target.text) or len(lines) != 1:
-            continue
-        plain = words.plain(lines[0])
-        if plain is None:
-            continue
-        argv, env = words.with_env(plain)
-        called = _script_call(facts, argv, ".")
-        if called is not None:
-            of_script = _of_package(*called, target.origin)
-            if of_script is not None:
-                yield of_script
-            continue
-        runner = _runner(facts, argv, ".")
-        program = argv[0].rsplit("/", 1)[-1]
-        if runner is not None or program in _CHECKERS or kind == "test":
-            yield Found(target.name, argv, ".", target.origin, kind, (runner or program, "."), env=env)
+        found = _target(facts, target)
+        if found is not None:
+            yield found
+
+
+def _target(facts: Facts, target: recipes.Recipe) -> Found | None:
+    """A target of a Makefile, justfile or Taskfile as the one command it runs; None where it is no task."""
+    kind = "test" if TESTS.match(target.name) else "check" if CHECKS.match(target.name) else None
+    lines = [line.strip().lstrip("@-+") for line in target.text.splitlines() if line.strip()]
+    if kind is None or _MUTATES.search(target.text):
+        return None
+    calls = recipes.compose_calls(target.text, target.origin, target.name)
+    inside = [call for call in calls if call.verb in ("run", "exec")]
+    if inside:
+        return _in_container(inside[-1], target, kind)
+    plain = words.plain(lines[0]) if len(lines) == 1 and not recipes_call(target.text) else None
+    if plain is None:
+        return None
+    argv, env = words.with_env(plain)
+    called = _script_call(facts, argv, ".")
+    if called is not None:
+        return _of_package(*called, target.origin)
+    runner = _runner(facts, argv, ".")
+    program = argv[0].rsplit("/", 1)[-1]
+    if runner is None and program not in _CHECKERS and kind != "test":
+        return None
+    return Found(target.name, argv, ".", target.origin, kind, (runner or program, "."), env=env)
 
 
 def _in_container(call: recipes.ComposeCall, target: recipes.Recipe, kind: str) -> Found | None:
@@ -281,10 +284,15 @@ def _python(facts: Facts) -> Iterator[Found]:
             yield Found("test", argv, project.folder, Origin(project.manage), "test", key)
 
 
-def report(facts: Facts, found: Found, argv: tuple[str, ...]) -> dict[str, str] | str | None:
+def _builds(facts: Facts) -> Iterator[Found]:
+    for build in facts.builds:
+        yield Found("test", build.argv, build.folder, build.origin, "test", (build.runner, build.folder))
+
+
+def report(facts: Facts, found: Found, argv: tuple[str, ...], folder: str) -> dict[str, str] | str | None:
     """Where a task's results are: the file that its command names, else `auto` for a runner devbay knows."""
     for word in argv:
         match = _JUNIT.match(word)
         if match and not match[1].startswith(("/", "..")) and "$" not in match[1]:
-            return {"format": "junit", "path": normal(join(found.folder, match[1]))}
-    return "auto" if recognised(facts, argv, found.folder) else None
+            return {"format": "junit", "path": normal(join(folder, match[1]))}
+    return "auto" if recognised(facts, argv, folder) else None

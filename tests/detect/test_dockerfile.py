@@ -22,7 +22,8 @@ def test_ports_are_filled_in_from_arguments_and_environment():
 
 
 def test_continued_lines_comments_and_heredocs_are_read_as_one_instruction():
-    text = "FROM a\nRUN one \\\n  # note\n  two\nRUN <<EOF\nEXPOSE 1\nEOF\nHEALTHCHECK --interval=1s CMD curl -f x\n"
+    text = "FROM a\nRUN one \\\n  # note\n  two\nRUN <<EOF\nEXPOSE 1\nEOF\n"
+    text += "HEALTHCHECK --interval=1s CMD curl -f x\n"
     stage = stage_of(text)
     assert stage and stage.expose == ()
     assert stage.health == ("/bin/sh", "-c", "curl -f x")

@@ -33,8 +33,9 @@ def test_comments_and_last_commas_of_json_do_not_count_but_slashes_in_texts_do()
 
 def test_workspace_members_take_the_manager_and_lock_of_their_root(repo):
     view = repo({
-        "package.json": '{"name": "m", "packageManager": "pnpm@9.15.0", "scripts": {"test": "turbo run test"}}',
-        "pnpm-workspace.yaml": "packages: [apps/*, '!apps/old']\n",
+        "package.json": '{"name": "m", "packageManager": "pnpm@9.15.0",'
+        '"scripts": {"test": "turbo run test"}}',
+        "pnpm-workspace.yaml": "packages: [apps/*, '!apps/old']",
         "pnpm-lock.yaml": "",
         "apps/web/package.json": '{"name": "@m/web", "scripts": {"dev": "node s.js", "test": "node --test"}}',
         "apps/old/package.json": "{}",
@@ -134,7 +135,8 @@ def test_a_procfile_line_with_shell_syntax_is_kept_whole(repo):
 def test_a_devcontainer_gives_its_build_and_asks_about_all_it_wants_of_the_host(repo):
     view = repo({
         ".devcontainer/devcontainer.json": '{"build": {"dockerfile": "Dockerfile", "context": ".."}, // x\n'
-        '"runArgs": ["--network=host"], "remoteEnv": {"T": "${localEnv:MY_TOKEN}"}, "forwardPorts": [8000, "x:81"],'
+        '"runArgs": ["--network=host"], "remoteEnv": {"T": "${localEnv:MY_TOKEN}"},'
+        '"forwardPorts": [8000, "x:81"],'
         '"mounts": ["source=${localEnv:HOME}/.ssh,target=/home/d/.ssh,type=bind"], "features": {"f:1": {}},'
         '"containerEnv": {"A": "1", "DB": "postgres://u@localhost/d"}, }',
         ".devcontainer/gpu/devcontainer.json": '{"image": "a:1"}',
@@ -154,7 +156,8 @@ def test_a_devcontainer_gives_its_build_and_asks_about_all_it_wants_of_the_host(
 
 
 def test_compose_calls_are_found_with_their_files_and_verb():
-    text = "docker compose -f a.yml -f b.yml up -d\n# docker compose down\ndocker-compose --profile x run --rm t sh\n"
+    text = "docker compose -f a.yml -f b.yml up -d\n# docker compose down\n"
+    text += "docker-compose --profile x run --rm t sh\n"
     up, run = recipes.compose_calls(text, recipes.Origin("x"))
     assert (up.files, up.verb, up.words) == (("a.yml", "b.yml"), "up", ("-d",))
     assert (run.verb, run.words) == ("run", ("--rm", "t", "sh"))
