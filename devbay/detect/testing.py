@@ -22,7 +22,7 @@ CHECKS = re.compile(
 )
 MAX_TASKS = 60
 _PLACEHOLDER = re.compile(r"no test specified|^\s*(echo\b[^&|;]*|exit 0|true)\s*$")
-_WATCHES = re.compile(r"--watch(All)?\b(?!=false)|\bwatch\b|nodemon|--ui\b|cypress open")
+_WATCHES = re.compile(r"--watch(All)?\b(?!=false)|\bwatch\b|nodemon|--ui\b|cypress open|--inspect")
 _MUTATES = re.compile(r"--(write|fix|unsafe|update-snapshot|apply)\b|\s-w\b|\bprettier\b(?!.*--check)")
 _CHECKERS = frozenset({
     "ruff", "mypy", "pyright", "flake8", "pylint", "black", "isort", "eslint", "tsc", "biome",
@@ -175,8 +175,7 @@ def _of_package(package: node.Package, script: str, origin: Origin | None = None
         return None
     if kind == "check" and _MUTATES.search(text):
         return None
-    name = package.name.rsplit("/", 1)[-1] or package.folder.rsplit("/", 1)[-1]
-    title = script if package.folder == "." else f"{name}-{script}"
+    title = script if package.folder == "." else f"{package.folder.rsplit('/', 1)[-1]}-{script}"
     argv = package.argv(script, at_home=False)
     where = origin or package.origin(script)
     return Found(
