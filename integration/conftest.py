@@ -19,8 +19,10 @@ BROWSER_FLAGS = (
 )  # fmt: skip
 
 
-def pytest_sessionstart() -> None:
-    """Nothing is tried without an engine."""
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Nothing is tried without an engine, but for `-k host`: what runs without one."""
+    if session.config.option.keyword == "host":
+        return
     found = shutil.which("docker")
     answer = subprocess.run([found, "version"], capture_output=True, text=True) if found else None
     if answer is None or answer.returncode:
@@ -28,17 +30,25 @@ def pytest_sessionstart() -> None:
         pytest.exit(f"no container engine answers ({reason}); `make engine` gives one", returncode=3)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A module with `RUNTIMES` runs once on each of them."""
+    runtimes = getattr(metafunc.module, "RUNTIMES", ())
+    for name, scope in (("house", "module"), ("own_house", "function")):
+        if runtimes and name in metafunc.fixturenames:
+            metafunc.parametrize(name, runtimes, indirect=True, scope=scope)
+
+
 @pytest.fixture(scope="module")
-def house() -> Iterator[House]:
+def house(request: pytest.FixtureRequest) -> Iterator[House]:
     """One home (and daemon) for the tests of a module; at its end nothing of it may be left."""
-    with House() as found:
+    with House(runtime=getattr(request, "param", "docker")) as found:
         yield found
 
 
 @pytest.fixture
-def own_house() -> Iterator[House]:
+def own_house(request: pytest.FixtureRequest) -> Iterator[House]:
     """A home for one test, which may kill its daemon or configure it."""
-    with House() as found:
+    with House(runtime=getattr(request, "param", "docker")) as found:
         yield found
 
 

@@ -17,6 +17,9 @@ from typing import Any
 
 from devbay.client import Client
 from devbay.home import Home
+from devbay.runtimes.host.keptstate import read_state
+from devbay.runtimes.host.place import Place
+from devbay.store import GrantRecord, Store
 from integration import leftovers
 
 COMMAND = (str(Path(sys.executable).with_name("devbay")),)
@@ -49,7 +52,8 @@ class Ran:
 class House:
     """A home below a folder of its own, with its own runtime folder; use as a context manager."""
 
-    def __init__(self, config: str = "") -> None:
+    def __init__(self, config: str = "", *, runtime: str = "docker") -> None:
+        self.runtime_name = runtime
         self.root = Path(tempfile.mkdtemp(prefix="devbay-house-"))
         self.runtime = self.root / "run"
         self.runtime.mkdir(mode=0o700)
@@ -60,6 +64,9 @@ class House:
             "XDG_RUNTIME_DIR": str(self.runtime),
             "GIT_CONFIG_GLOBAL": os.devnull,
         }
+        if runtime == "host":
+            self.env = {key: value for key, value in self.env.items() if not key.startswith("DOCKER_")}
+            self.env |= {"DEVBAY_RUNTIME": "host", "PATH": self._path_without_engine()}
         self.home = Home.from_environment(self.env)
         if config:
             self.home.config_dir.mkdir(parents=True)
@@ -123,6 +130,70 @@ class House:
         os.kill(pid, signal.SIGKILL)
         wait_for(lambda: not leftovers.alive(pid), "the killed daemon to be gone")
 
+    # -- what runs, on either runtime ------------------------------------------------------------------
+
+    def running(self) -> dict[str, str]:
+        """Every service that has a process now, and what changes when it is started again."""
+        if self.runtime_name == "docker":
+            return {
+                name.split("-", 2)[2]: docker("inspect", "-f", "{{.Id}} {{.State.StartedAt}}", name)
+                for name in self.containers(everything=False)
+                if "-run-" not in name
+            }
+        states = [read_state(folder) for folder in Place.of(self.home).bays.glob("*/services/*")]
+        return {each.name: f"{each.pid} {each.started}" for each in states if each and each.pid}
+
+    def runs(self) -> list[str]:
+        """Every run that has a process now."""
+        if self.runtime_name == "docker":
+            return self.containers("label=dev.devbay.run", everything=False)
+        found = leftovers.kept(self.home.id)
+        return sorted({name for pid, name, _ in found if name.startswith("run-") and leftovers.alive(pid)})
+
+    def kill(self, service: str) -> None:
+        """End a service's processes from outside, as a crash does."""
+        if self.runtime_name == "docker":
+            docker("kill", *self.containers(f"label=dev.devbay.service={service}"))
+            return
+        os.kill(int(self.running()[service].split()[0]), signal.SIGKILL)
+
+    def approve(self, repository: Path) -> None:
+        """What a person does at a terminal once: allow all that waits in a repository. (That only a person
+        can is tested on its own.)
+        """
+        with self.client(repository) as client:
+            items = client.private("devbay/approve.list", {})["items"]
+        if not items:
+            return
+        store = Store(self.home.store)
+        known = next(each for each in store.repositories() if Path(each.common_dir) == repository / ".git")
+        for item in items:
+            store.add_grant(GrantRecord(known.id, item["key"], item["kind"], item["summary"], ""))
+        store.close()
+
+    def prepare(self, repository: Path) -> None:
+        """Have the repository's commands approved where they run on this machine."""
+        if self.runtime_name == "host":
+            self.devbay("new", "approved-first", "--no-boot", cwd=repository, code=None)
+            self.approve(repository)
+            self.devbay("rm", "approved-first", "--force", cwd=repository)
+
+    def new(self, name: str, repository: Path, *words: str, code: int | None = 0) -> Any:
+        """`devbay new` of a bay that may run."""
+        self.prepare(repository)
+        return self.json("new", name, *words, cwd=repository, code=code)
+
+    def _path_without_engine(self) -> str:
+        """The PATH as links to all programs but an engine's client."""
+        folder = self.root / "bin"
+        folder.mkdir()
+        for place in os.environ["PATH"].split(":"):
+            for program in sorted(Path(place).iterdir()) if Path(place).is_dir() else ():
+                link = folder / program.name
+                if not program.name.startswith(("docker", "podman")) and not link.is_symlink():
+                    link.symlink_to(program)
+        return str(folder)
+
     # -- what there is on the engine -------------------------------------------------------------------
 
     def containers(self, *filters: str, everything: bool = True) -> list[str]:
@@ -136,7 +207,8 @@ class House:
     def objects(self, bay: str = "") -> list[str]:
         """`<kind> <name>` of everything on the engine of a bay (by id), or of all bays; no caches."""
         label = f"dev.devbay.bay={bay}" if bay else "dev.devbay.bay"
-        return leftovers.engine_objects(self.home.id, label=label)
+        found = leftovers.engine_objects(self.home.id, label=label)
+        return found + leftovers.host_objects(self.home.id, self.root, bay)
 
     # -- the end ---------------------------------------------------------------------------------------
 

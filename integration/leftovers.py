@@ -46,8 +46,36 @@ def forget(home: str) -> None:
     (LEDGER / home).unlink(missing_ok=True)
 
 
+def has_engine() -> bool:
+    """Whether this machine has an engine's client: without one nothing can be left on an engine."""
+    return shutil.which("docker") is not None
+
+
+def kept(home: str, bay: str = "") -> list[tuple[int, str, str]]:
+    """(process id, service or run, start time) of every process that devbay keeps on this machine."""
+    mark, found = f"DEVBAY_KEPT={home}/{bay}".encode(), []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, IndexError):
+            for word in (entry / "environ").read_bytes().split(b"\0") if entry.name.isdigit() else ():
+                if word.startswith(mark):
+                    started = (entry / "stat").read_text().rpartition(")")[2].split()[19]
+                    found.append((int(entry.name), os.fsdecode(word).rpartition("/")[2], started))
+    return found
+
+
+def host_objects(home: str, root: Path, bay: str = "") -> list[str]:
+    """`<kind> <name>` of what bays have on this machine itself: processes, folders, groups."""
+    found = [f"process {pid} {name}" for pid, name, _ in kept(home, bay) if alive(pid)]
+    for place in (Path("/var/lib/devbay") / home[:8], root / "home/host"):
+        bays = place / "bays"
+        found += [f"file {each}" for each in (bays.iterdir() if bays.is_dir() else ()) if bay in each.name]
+    return found
+
+
 def engine_objects(home: str, *, label: str = "") -> list[str]:
     """`<kind> <name>` of everything on the engine with this home's label (and a further one)."""
+    if not has_engine():
+        return []
     filters = [f"label=dev.devbay.home={home}", *([f"label={label}"] if label else [])]
     words = [word for each in filters for word in ("--filter", each)]
     found = []
@@ -61,7 +89,9 @@ def engine_objects(home: str, *, label: str = "") -> list[str]:
 
 def of_home(home: str, root: Path, repositories: Iterable[Path] = ()) -> list[str]:
     """Everything left of a home whose bays were destroyed, that was collected and whose daemon stopped."""
-    left = engine_objects(home)
+    left = engine_objects(home) + host_objects(home, root)
+    place = Path("/var/lib/devbay") / home[:8]
+    left += [f"file {path}" for path in (place.rglob("*") if place.is_dir() else ())]
     left += [f"process {pid} {command}" for pid, command in _settled_processes(root)]
     folder = root / "home"
     if folder.is_dir():
@@ -108,6 +138,10 @@ def sweep(home: str, root: Path) -> None:
     for pid, _ in processes(root):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+    for pid, _, _ in kept(home):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(Path("/var/lib/devbay") / home[:8], ignore_errors=True)
     for text in engine_objects(home):
         kind, name = text.split()[:2]
         subprocess.run(["docker", *_REMOVE[kind], name], capture_output=True, timeout=60)

@@ -16,12 +16,12 @@ version: 1
 project: tiny
 services:
   web:
-    image: busybox:1.37
-    start: [httpd, -f, -p, "8080", -h, www]
+    image: python:3.13-slim
+    start: [python, -m, http.server, "8080", -b, 0.0.0.0, -d, www]
     port: 8080
     health: {http: /}
   helper:
-    image: busybox:1.37
+    image: python:3.13-slim
     start: [sh, -c, "trap 'exit 0' TERM; while :; do sleep 0.2; done"]
     health: {process: true}
 tasks:
@@ -29,9 +29,11 @@ tasks:
     run: [echo, hello]
     needs: []
   with-web:
-    run: [wget, -q, -O, "-", "http://web:8080/"]
+    run: [python, -c, "import os, urllib.request as u; print(u.urlopen(os.environ['WEB']).read().decode())"]
     needs: [web]
+    env: {WEB: "${bay.web.url}"}
 """
+"""Runs on both runtimes."""
 
 
 def git(folder: Path, *words: str, code: int | None = 0) -> str:
@@ -59,7 +61,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 
 def tiny(folder: Path, manifest: str = TINY, **files: str) -> Path:
-    """Two services of busybox, so small that a bay of it is up in a second."""
+    """Two services, so small that a bay of them is up in a second."""
     return repository(folder, {"devbay.yaml": manifest, "www/index.html": "tiny\n", **files})
 
 

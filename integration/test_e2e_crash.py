@@ -14,6 +14,7 @@ from integration.conftest import maker
 from integration.house import House, wait_for
 from integration.repositories import TINY, git
 
+RUNTIMES = ("docker", "host")
 SLOW = TINY.replace("    health: {process: true}", "    health: {log: never, timeout: 60s}").replace(
     "tasks:\n", 'tasks:\n  nap:\n    run: [sh, -c, "echo said; sleep 60"]\n    needs: []\n'
 )
@@ -24,10 +25,16 @@ def make_own(own_house: House) -> Callable[..., Path]:
     return maker(own_house)
 
 
+def approved(house: House, repository: Path) -> Path:
+    """The repository, with its commands approved where they run on this machine."""
+    house.prepare(repository)
+    return repository
+
+
 def test_killed_while_a_bay_is_created(own_house: House, make_own: Callable[..., Path]):
     repository = make_own("tiny", "r", SLOW)
-    going = own_house.start("new", "half", cwd=repository)
-    wait_for(lambda: own_house.containers(everything=False), "a container of the bay")
+    going = own_house.start("new", "half", cwd=approved(own_house, repository))
+    wait_for(own_house.running, "a service of the bay")
     own_house.kill_daemon()
     _, said = going.communicate(timeout=30)
     assert going.returncode != 0
@@ -49,7 +56,7 @@ def test_killed_while_a_bay_is_created(own_house: House, make_own: Callable[...,
 def test_killed_at_any_moment_of_creating(own_house: House, make_own: Callable[..., Path], moment: float):
     repository = make_own("tiny", "r")
     own_house.devbay("ls", cwd=repository)
-    going = own_house.start("new", "half", cwd=repository)
+    going = own_house.start("new", "half", cwd=approved(own_house, repository))
     wait_for(lambda: (repository / ".devbay").exists() or going.poll() is not None, "the command to begin")
     time.sleep(moment)
     own_house.kill_daemon()
@@ -66,10 +73,10 @@ def test_killed_at_any_moment_of_creating(own_house: House, make_own: Callable[.
 
 def test_killed_during_a_run(own_house: House, make_own: Callable[..., Path]):
     repository = make_own("tiny", "r", SLOW)
-    own_house.devbay("new", "one", "--no-boot", cwd=repository)
+    own_house.devbay("new", "one", "--no-boot", cwd=approved(own_house, repository))
     with own_house.client(repository) as client:
         run = client.tool("bay_run_task", {"bay": "one", "task": "nap", "wait_s": 1.5})["run"]
-    wait_for(lambda: own_house.containers("label=dev.devbay.run", everything=False), "the run's container")
+    wait_for(own_house.runs, "the run to have a process")
     own_house.kill_daemon()
     with own_house.client(repository) as client:
         result = wait_for(
@@ -81,16 +88,16 @@ def test_killed_during_a_run(own_house: House, make_own: Callable[..., Path]):
         )
         assert result["reason"] == "daemon_restarted"
     assert "said" in Path(result["log"]).read_text()
-    wait_for(lambda: not own_house.containers("label=dev.devbay.run"), "the run's container to go")
+    wait_for(lambda: not own_house.runs(), "the run's processes to go")
     assert own_house.json("run", "one", "hello", cwd=repository)["status"] == "passed"
 
 
 def test_killed_while_a_bay_is_destroyed(own_house: House, make_own: Callable[..., Path]):
     repository = make_own("tiny", "r")
-    own_house.devbay("new", "one", cwd=repository)
+    own_house.devbay("new", "one", cwd=approved(own_house, repository))
     going = own_house.start("rm", "one", cwd=repository)
     wait_for(
-        lambda: len(own_house.containers()) < 2 or going.poll() is not None,
+        lambda: len(own_house.running()) < 2 or going.poll() is not None,
         "destroying to begin",
         pause_s=0.01,
     )
@@ -109,12 +116,14 @@ def test_services_go_on_while_the_daemon_is_dead_and_are_known_again(
     own_house: House, make_own: Callable[..., Path]
 ):
     repository = make_own("tiny", "r")
-    before = own_house.json("new", "one", cwd=repository)
+    before = own_house.json("new", "one", cwd=approved(own_house, repository))
     own_house.kill_daemon()
-    assert len(own_house.containers(everything=False)) == 2
+    assert sorted(own_house.running()) == ["helper", "web"]
+    as_it_was = own_house.running()
     after = own_house.json("status", "one", cwd=repository)
     assert (after["state"], after["public_url"]) == ("running", before["public_url"])
     assert {each["health"] for each in after["services"]} == {"healthy"}
+    assert own_house.running() == as_it_was, "adopted, not started a second time"
 
 
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.full), signal.SIGKILL])
@@ -122,12 +131,12 @@ def test_a_create_ends_with_its_command_and_leaves_a_bay_that_can_be_seen_and_re
     own_house: House, make_own: Callable[..., Path], number: signal.Signals
 ):
     repository = make_own("tiny", "r", SLOW)
-    going = own_house.start("new", "half", cwd=repository)
-    wait_for(lambda: own_house.containers(everything=False), "a container of the bay")
+    going = own_house.start("new", "half", cwd=approved(own_house, repository))
+    wait_for(own_house.running, "a service of the bay")
     going.send_signal(number)
     going.communicate(timeout=30)
     assert going.returncode not in (0, None)
-    wait_for(lambda: not own_house.containers(everything=False), "what it started to be stopped")
+    wait_for(lambda: not own_house.running(), "what it started to be stopped")
     for bay in own_house.json("ls", cwd=repository)["bays"]:
         own_house.devbay("rm", bay["name"], cwd=repository)
     assert own_house.objects() == []

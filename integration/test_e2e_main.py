@@ -14,6 +14,8 @@ import pytest
 from integration.house import House
 from integration.repositories import git
 
+RUNTIMES = ("docker", "host")
+
 
 @dataclass
 class Shop:
@@ -28,7 +30,7 @@ class Shop:
 @pytest.fixture(scope="module")
 def shop(house: House, make: Callable[..., Path]) -> Iterator[Shop]:
     repository = make("shop", "shop")
-    bays = [house.json("new", name, cwd=repository) for name in ("left", "right")]
+    bays = [house.new(name, repository) for name in ("left", "right")]
     yield Shop(house, repository, *bays)
 
 
@@ -181,8 +183,9 @@ def test_destroying_both_leaves_nothing_on_the_engine_and_in_git(shop: Shop):
     for name in ("left", "right"):
         answer = shop.house.json("rm", name, cwd=shop.repository)
         assert answer["destroyed"]
-        assert any(each.startswith("container ") for each in answer["removed"])
-        assert any(each.startswith("volume ") for each in answer["removed"])
+        assert answer["runtime"] == shop.house.runtime_name
+        kinds = {each.split()[0] for each in answer["removed"]}
+        assert kinds >= ({"container", "volume"} if answer["runtime"] == "docker" else {"process", "data"})
     assert shop.house.objects() == []
     assert git(shop.repository, "worktree", "list").count("\n") == 0
     assert git(shop.repository, "branch", "--list") == "* main"

@@ -124,7 +124,7 @@ class Assembler:
             tmpfs=spec.tmpfs,
             shm_size=spec.shm_size,
             hidden=(*hidden.hidden, *devbays, *others),
-            visible=(*hidden.visible, *met.folders),
+            visible=(*hidden.visible, *met.folders, *(f for f in self.machine.folders if _in_tmp(f))),
             git_mounts=spec.git_mounts,
         )
 
@@ -176,3 +176,8 @@ class Assembler:
                 next="use a path of the repository, allow user namespaces, or start a container engine",
                 exit_code=WORK_FAILED,
             )
+
+
+def _in_tmp(folder: Path) -> bool:
+    """Whether a folder of PATH would be hidden by the process's own temporary folder."""
+    return any(folder.is_relative_to(place) for place in ("/tmp", "/var/tmp"))  # noqa: S108
