@@ -26,7 +26,7 @@ def command(
     json: Json = False,
 ) -> int:
     """Propose devbay.yaml from what the repository says."""
-    from devbay.detect.answers import init
+    from devbay.detect.init import init
 
     if stdout and (force or apply):
         raise DevbayError("bad_arguments", "--stdout writes nothing", next="leave out --force and --apply")

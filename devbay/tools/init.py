@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from devbay.detect.answers import InitAnswer, init
+from devbay.detect.answers import InitAnswer
+from devbay.imports import load
 from devbay.tools.fields import Repo
 from devbay.tools.registry import Arguments, Call, Tool
 
@@ -25,7 +26,10 @@ def tools(core: Any) -> list[Tool[Any, Any]]:
     def propose(call: Call, given: RepoInitArguments) -> InitAnswer:
         repository = core.repositories.bays.repository(core.caller(call), given.repo)
         wanted = tuple(given.apply or ())
-        return init(Path(repository.toplevel), write=given.write, force=given.force, wanted=wanted)
+        init = load("devbay.detect.init").init  # imported at first use, not at the daemon's start
+        return init(  # type: ignore[no-any-return]
+            Path(repository.toplevel), write=given.write, force=given.force, wanted=wanted
+        )
 
     return [
         Tool(

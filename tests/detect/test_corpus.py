@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from devbay.detect.answers import init
+from devbay.detect.init import init
 
 CORPUS = Path(__file__).parent / "corpus"
 CASES = sorted(path.parent.name for path in CORPUS.glob("*/truth.json"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from devbay.detect.answers import init
+from devbay.detect.init import init
 from devbay.errors import DevbayError
 from devbay.manifest import load
 

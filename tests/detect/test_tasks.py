@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from devbay.detect.answers import init
+from devbay.detect.init import init
 
 
 def tasks(repo, files):

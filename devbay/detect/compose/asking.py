@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,10 @@ def differences(mine: Service, theirs: Service) -> dict[str, Any]:
         if not each.compare or each.name in _NOT_COMPARED:
             continue
         own, other = getattr(mine, each.name), getattr(theirs, each.name)
+        if each.name == "build" and own is not None:  # arguments that the shell gives are not in the answer
+            own = replace(
+                own, args={name: value for name, value in own.args.items() if value.text is not None}
+            )
         if own != other:
             found[each.name] = other
     if "environment" in found:

@@ -74,6 +74,8 @@ def _range(text: str) -> tuple[int, int]:
 
 def _address(text: str) -> str:
     bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    if ":" in text and bare == text:
+        raise ValueError(f"the address {text} needs brackets")
     if bare:
         try:
             ipaddress.ip_address(bare)

@@ -328,9 +328,13 @@ def _mounts(value: Any, folder: str) -> tuple[Mount, ...]:
 
 
 def _devices(value: Any) -> tuple[str, ...]:
-    return tuple(
-        ":".join(shown(item[key]) for key in ("source", "target", "permissions") if item.get(key) is not None)
-        if isinstance(item, Map)
-        else shown(item)
-        for item in sequence(value)
-    )
+    """`SOURCE:TARGET:PERMISSIONS`, as the engine takes them; what is not written is what compose adds."""
+    found = []
+    for item in sequence(value):
+        keys = ("source", "target", "permissions")
+        parts = (
+            [scalars.text(item.get(key)) for key in keys] if isinstance(item, Map) else shown(item).split(":")
+        )
+        source, target, permissions = (*parts, None, None)[:3]
+        found.append(f"{source}:{target or source}:{permissions or 'rwm'}")
+    return tuple(found)

@@ -18,8 +18,7 @@ def split(line: str) -> tuple[str, ...]:
     escaped = False
     for letter in line:
         if escaped:
-            word += {"t": "\t", "n": "\n"}.get(letter, letter)
-            has_word, escaped = True, False
+            word, has_word, escaped = word + letter, True, False
         elif letter == "\\" and quote != "'":
             escaped = True
         elif letter in _SPACE and not quote:

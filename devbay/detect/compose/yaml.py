@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from math import isfinite
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -87,7 +88,9 @@ def read(text: str, file: str) -> Reading:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f" (line {mark.line + 1})" if mark else ""
-        if "\t" in (text.splitlines()[mark.line][: mark.column + 1] if mark and text.splitlines() else ""):
+        if mark and any(
+            re.match(r" *\t", each) for each in text.split("\n")[max(mark.line - 1, 0) : mark.line + 1]
+        ):
             raise Broken(f"is no YAML: a tab is used for indentation{line}") from None
         raise Broken(f"is no YAML: {error.problem or error.context}{line}") from None
     except (YAMLError, ValueError, OverflowError, RecursionError) as error:
@@ -216,6 +219,8 @@ class _Reader:
                 self.faults.append(("!!binary is no base64", self._origin(event)))
         elif tag in ("int", "float", "bool", "null") or (not tag and event.style is None):
             value = resolved(text)
+            if isinstance(value, float) and not isfinite(value):
+                self.faults.append((f"{text} is no number that compose takes", self._origin(event)))
             if not isinstance(value, str):
                 return float(value) if tag == "float" and type(value) is int else value
             text = value
