@@ -17,7 +17,6 @@ MAX_APPS = 12
 _PORT_HINT = re.compile(
     r"\bPORT\b[\"'\])]*\s*(?:\|\||\?\?|,)\s*[\"']?(\d{2,5})|\.listen\(\s*(\d{2,5})\b|\bport\s*[:=]\s*(\d{2,5})\b"
 )
-_WEB = frozenset({"web", "app", "server", "site", "api", "backend", "frontend", "ui"})
 _FRAMEWORK_PORTS = (
     ("next", 3000), ("nuxt", 3000), ("@remix-run/dev", 3000), ("@nestjs/core", 3000), ("react-scripts", 3000),
     ("astro", 4321), ("@angular/cli", 4200), ("@sveltejs/kit", 5173), ("vite", 5173), ("gatsby", 8000),

@@ -29,7 +29,6 @@ class Variable:
     scheme: str | None = None
     host: str | None = None
     port: int | None = None
-    database: bool = False
     local: bool = False
 
 
@@ -51,11 +50,8 @@ def shapes(view: View, file: str) -> tuple[Variable, ...]:
         value = text.split(" #")[0].strip().strip("\"'")
         match = _ADDRESS.match(value)
         if match:
-            path = match[4] or ""
-            found.append(Variable(
-                name, origin, match[1], match[2], int(match[3]) if match[3] else None,
-                match[1] not in ("http", "https") and len(path) > 1, _local(match[2]),
-            ))  # fmt: skip
+            port = int(match[3]) if match[3] else None
+            found.append(Variable(name, origin, match[1], match[2], port, _local(match[2])))
         elif _local(value):
             found.append(Variable(name, origin, host=value, local=True))
         elif value.isdigit() and 0 < int(value) < 65536:

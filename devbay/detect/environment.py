@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from devbay.detect.files import View
 from devbay.manifest import images
 
 _STORE_LOGIN = ("POSTGRES_", "MYSQL_", "MARIADB_", "MONGO_INITDB_", "RABBITMQ_DEFAULT_", "MINIO_ROOT_")
+_LOCAL = re.compile(r"(//|@)(localhost|127\.0\.0\.1)(?=[:/]|$)")
 _TOOLS_OWN = ("COMPOSE_", "DOCKER_")
 
 
@@ -141,6 +143,9 @@ def write(name: str, env: Env, around: Around, draft: Draft) -> None:
         if done[key] == "" and key in env.named:
             source = f"{source}; {key} has no value in any file"
         draft.put((*here, key), done[key], source)
+        if _LOCAL.search(done[key]):
+            text = f"{key} points at localhost, where a bay has nothing: which service is meant?"
+            draft.ask("/".join((*here, key)), text, origin=env.origins.get(key))
 
 
 def targets(draft: Draft) -> dict[str, rewire.Target]:

@@ -46,7 +46,6 @@ class Evidence:
 
     path: str
     source: str
-    detail: str = ""
 
 
 _SECRET = re.compile(

@@ -23,7 +23,7 @@ from devbay.detect.draft import Draft
 from devbay.detect.facts import Evidence, Origin, is_secret, slug
 from devbay.detect.facts_of import Facts, gather
 from devbay.detect.files import View
-from devbay.detect.stack import Part, Stack
+from devbay.detect.stack import Part, PortFact, Stack
 from devbay.manifest import images
 
 
@@ -89,8 +89,6 @@ def _parts(facts: Facts, draft: Draft) -> Parts:
 
 def _forwarded(part: Part, ports: tuple[int, ...]) -> Part:
     """The editor's service with the ports that the editor forwards, if the stack gives it none of its own."""
-    from devbay.detect.stack import PortFact
-
     own = [port for port in ports if port not in families.PORTS.values() or port in (80, 8080)]
     return part if part.ports else replace(part, ports=tuple(PortFact(port) for port in own))
 

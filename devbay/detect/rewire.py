@@ -22,9 +22,6 @@ _HOST_PORT = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*):(\d+)")
 _HOSTLIKE = re.compile(
     r"(host(s|name)?|server(s)?|addr(ess)?|endpoint|broker(s)?|node(s)?|upstream)$", re.IGNORECASE
 )
-BROWSER_PREFIX = re.compile(
-    r"^(NEXT_PUBLIC|NUXT_PUBLIC|VITE|REACT_APP|PUBLIC|EXPO_PUBLIC|GATSBY|VUE_APP|NG_APP|STORYBOOK)_"
-)
 _SERVER_SIDE = re.compile(r"(^|_)(INTERNAL|SSR|SERVER|BACKEND_INTERNAL|PRIVATE|UPSTREAM|PROXY)(_|$)")
 LOCAL = ("localhost", "127.0.0.1", "0.0.0.0")  # noqa: S104 - compared, not bound
 

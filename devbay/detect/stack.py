@@ -46,7 +46,6 @@ class VolumeFact:
     target: str
     source: str = ""
     inside: bool = True
-    file: bool = False
     unset: tuple[str, ...] = ()
 
 
@@ -108,4 +107,3 @@ class Stack:
     parts: tuple[Part, ...] = ()
     files: tuple[str, ...] = ()
     name: str | None = None
-    defaults: Mapping[str, str] = field(default_factory=dict)

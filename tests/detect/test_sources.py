@@ -188,6 +188,6 @@ def test_example_files_give_names_and_shapes_and_no_value(repo):
     )
     assert envfiles.examples(view) == (".env.example",)
     address, key, port = envfiles.shapes(view, ".env.example")
-    assert (address.scheme, address.port, address.local, address.database) == ("postgres", 5432, True, True)
+    assert (address.scheme, address.port, address.local) == ("postgres", 5432, True)
     assert port.port == 81
     assert "p4ss" not in repr((address, key, port)) and "abc123" not in repr((address, key, port))
