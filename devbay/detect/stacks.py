@@ -143,9 +143,8 @@ def from_ci(jobs: tuple[actions.CiJob, ...], draft: Draft) -> list[Part]:
 
 def runs_the_app(parts: list[Part]) -> bool:
     """Whether the containers are more than what the program uses."""
-    return any(
-        part.build is not None or images.family(part.image) is None for part in parts if not part.profiles
-    )
+    started = [part for part in parts if not part.profiles] or parts
+    return any(part.build is not None or images.family(part.image) is None for part in started)
 
 
 def is_infrastructure(part: Part) -> bool:

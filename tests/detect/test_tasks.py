@@ -92,3 +92,13 @@ def test_a_report_that_the_command_writes_is_named_from_the_root(repo):
     })  # fmt: skip
     assert found["test"]["report"] == {"format": "junit", "path": "svc/out/j.xml"}
     assert found["test"]["workdir"] == "/workspace/svc"
+
+
+def test_a_stack_behind_profiles_runs_the_program_so_that_a_procfile_adds_nothing(repo):
+    answer = init(repo({
+        "compose.yaml": "services: {site: {build: ., profiles: [a], ports: ['80:8000']}}",
+        "Dockerfile": "FROM python:3.12-slim\nCMD [x]\n",
+        "Procfile": "web: python x.py\n",
+    }).root)  # fmt: skip
+    assert list(answer.manifest["services"]) == ["site"]
+    assert not [each for each in answer.undecided if "server starts" in each.question]
