@@ -13,7 +13,8 @@ from devbay.errors import WORK_FAILED, WRONG_CALL, DevbayError
 
 COMMANDS = (
     "new", "up", "ls", "status", "run", "logs", "url", "open", "exec", "restart", "cool", "thaw", "freeze",
-    "rm", "gc", "init", "validate", "approve", "schema", "doctor", "report", "daemon", "mcp", "demo", "version",
+    "rm", "gc", "init", "validate", "approve", "schema", "doctor", "report", "daemon", "mcp", "demo",
+    "version",
 )  # fmt: skip
 TAKES_REST = ("run", "exec")
 """Commands whose words after `--` belong to another program."""
