@@ -116,7 +116,7 @@ def _service_state(
     note = seen.record.service_notes.get(name, "")
     if found is None:
         return "unknown", "unknown", "the engine does not answer"
-    if name in seen.blocked:
+    if name in seen.blocked and found.state not in {"running", "paused"}:  # what was approved goes on
         return "waiting", "none", seen.blocked[name]
     wanted = seen.record.wanted == "running" and name in seen.record.wanted_services
     if oneshot:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from devbay.detect.compose.model import ComposeResult, FileObject, Refusal, Service
-from devbay.detect.compose.tree import Map, mapping
+from devbay.detect.compose.tree import Map, mapping, shown
 
 TOP = frozenset({
     "configs", "include", "models", "name", "networks", "secrets", "services", "version", "volumes",
@@ -30,8 +30,16 @@ _LISTS = (
 )  # fmt: skip
 
 
+_ONCE = ("external_links", "group_add", "security_opt", "volumes_from")
+_TEXTS = (
+    "cgroup", "cgroup_parent", "container_name", "domainname", "hostname", "image", "ipc", "mac_address",
+    "network_mode", "pid", "platform", "pull_policy", "restart", "runtime", "stop_signal", "user",
+    "userns_mode", "uts", "working_dir",
+)  # fmt: skip
+
+
 def unknown(model: Map) -> Iterator[Refusal]:
-    """Keys that no compose knows, and sections of the wrong kind."""
+    """Keys that no compose knows, and values of a kind that their key does not take."""
     for key in model:
         if key not in TOP and not key.startswith("x-"):
             yield Refusal(f"{key} is no section of a compose file", model.at.get(key))
@@ -48,6 +56,10 @@ def unknown(model: Map) -> Iterator[Refusal]:
                 yield Refusal(f"services.{name}.{key} is no field of a service", service.at.get(key, where))
             elif key in _LISTS and not isinstance(value, list):
                 yield Refusal(f"services.{name}.{key} must be a list", service.at.get(key, where))
+            elif key in _TEXTS and not isinstance(value, str):
+                yield Refusal(f"services.{name}.{key} must be a text", service.at.get(key, where))
+            elif key in _ONCE and isinstance(value, list) and len({*map(shown, value)}) < len(value):
+                yield Refusal(f"services.{name}.{key} has an item twice", service.at.get(key, where))
 
 
 def refusals(result: ComposeResult) -> Iterator[Refusal]:

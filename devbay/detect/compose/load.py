@@ -53,6 +53,9 @@ class Loader:
         model = Map()
         for file in files:
             model, _ = self._onto(model, file, work, (*chain, file))
+        for service in mapping(model.get("services")).values():
+            if "build" in mapping(service):
+                mapping(service["build"]).setdefault("context", Text("."))
         placed(model, work)
         return model
 

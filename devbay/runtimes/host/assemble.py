@@ -55,6 +55,8 @@ class Assembler:
                 next=f"write `start: [...]` under services/{spec.name}",
                 exit_code=WORK_FAILED,
             )
+        if met.is_this_machine:
+            return self._on_the_machine(spec, own, argv, name=name)
         view = self._view(spec, met, own, writable)
         sandbox = trial(self.machine.path).sandbox
         prefix: tuple[str, ...] = ()
@@ -82,6 +84,18 @@ class Assembler:
             cwd="/" if prefix else view.cwd,
             prefix=prefix,
             restart=spec.restart if spec.kind != "task" else "no",
+            limits=spec.limits,
+        )
+
+    def _on_the_machine(self, spec: ServiceSpec, own: Folders, argv: tuple[str, ...], *, name: str) -> Launch:
+        """A task `in: host`: approved to run as the user himself would run it, outside of every sandbox."""
+        env = environment(None, own, self.machine, self.outbound, spec.env)
+        env |= {"HOME": str(self.machine.user_home), "PATH": self.machine.path}
+        return Launch(
+            mark=f"{spec.bay.home}/{spec.bay.id}/{name}",
+            argv=rewrite.argv(argv, rewrite.Given({}, str(spec.worktree))).argv,
+            env=env,
+            cwd=spec.workdir or str(spec.worktree),
             limits=spec.limits,
         )
 

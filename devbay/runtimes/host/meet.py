@@ -24,6 +24,10 @@ class Met:
     toolchain: Toolchain | None = None
 
     @property
+    def is_this_machine(self) -> bool:
+        return self.server is None and self.toolchain is None
+
+    @property
     def identity(self) -> str:
         """Changes when something else would run: part of every service's fingerprint."""
         if self.server is not None:
