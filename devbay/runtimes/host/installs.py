@@ -114,7 +114,7 @@ class Installs:
             template, key = self.ensure(spec, toolchain, job), self._plan(spec, toolchain).key
         else:
             assert toolchain is not None
-            template = self._bare(toolchain, job, pip=False)
+            template = self._bare(spec, toolchain, job, pip=False)
             key = template.name
         had = self.place.installed(spec.bay.id, spec.name)
         if had == key:
@@ -224,7 +224,7 @@ class Installs:
             path.chmod(0o755 if each.executable else 0o644)
         python = toolchain is not None and toolchain.family == "python"
         if toolchain is not None and python:
-            bare = self._bare(toolchain, job, pip=True)
+            bare = self._bare(spec, toolchain, job, pip=True)
             self.templates.copy(bare / "venv", venv)
             relocate(venv, bare / "venv", {"venv": venv})
         caches = self.place.caches / spec.bay.repository
@@ -270,7 +270,7 @@ class Installs:
         if ended.code != 0 or ended.timed_out:
             raise _failed(spec, plan, ended, list(lines))
 
-    def _bare(self, toolchain: Toolchain, job: Job, *, pip: bool) -> Path:
+    def _bare(self, spec: ServiceSpec, toolchain: Toolchain, job: Job, *, pip: bool) -> Path:
         """A virtual environment of the toolchain with nothing in it (or with pip), as a template."""
         key = hashlib.sha256(f"{toolchain.identity} {pip}".encode()).hexdigest()[:32]
 
@@ -280,8 +280,10 @@ class Installs:
             words = (str(toolchain.program), "-I", "-m", "venv", *options, str(venv))
             lines: deque[str] = deque(maxlen=SHOWN_LINES)
             output = _Lines(lines)
+            # a mark of its own: what ends a run ends all that carry its mark
+            mark = f"{spec.bay.home}/{spec.bay.id}/venv-{spec.name}"
             env = {"PATH": self.machine.path, "HOME": str(draft), "LANG": "C.UTF-8"}
-            ended = self.run(Launch(f"-/-/venv-{key[:8]}", words, env, str(draft)), output.take, 300.0, job)
+            ended = self.run(Launch(mark, words, env, str(draft)), output.take, 300.0, job)
             output.close()
             job.check()
             if ended.code != 0:
