@@ -1,4 +1,4 @@
-"""The host runtime as bays use it: created, started on its port, probed, logged, stopped, removed without a trace."""
+"""The host runtime as bays use it: create, start on a given port, probe, log, stop, remove without a trace."""
 
 from __future__ import annotations
 
@@ -94,9 +94,8 @@ def test_a_port_that_somebody_holds_is_told_before_the_start_and_after_it(
     runtime.ensure_volumes(deaf, "", Job())
     runtime.create(deaf, "", Job())
     runtime.start(deaf, Job())
-    with socket.create_server(("127.0.0.1", port)):  # it accepts, in the service's place
-        with pytest.raises(DevbayError) as after:
-            runtime.wait_healthy(up_to_start, host="x", first=True, job=Job())
+    with socket.create_server(("127.0.0.1", port)), pytest.raises(DevbayError) as after:
+        runtime.wait_healthy(up_to_start, host="x", first=True, job=Job())  # another answers in its place
     assert after.value.code == "port_taken"
 
 
@@ -104,9 +103,10 @@ def test_a_service_on_the_port_it_declared_is_told_which_one_it_was_given(
     runtime: HostRuntime, spec: ServiceSpec
 ) -> None:
     own = next(each for each in range(29000, 29900) if port_is_free(each))
-    script = f"import http.server as h; h.HTTPServer(('127.0.0.1', {own}), h.SimpleHTTPRequestHandler).serve_forever()"
+    server = f"s.TCPServer(('127.0.0.1', {own}), s.BaseRequestHandler)"
+    script = f"import socketserver as s; {server}.serve_forever()"
     stubborn = dataclasses.replace(
-        spec, command=("python3", "-c", script), health=Health(http="/", timeout="4s")
+        spec, command=("python3", "-c", script), health=Health(http="/", timeout="2s")
     )
     with pytest.raises(DevbayError, match=f"listens on {own} and not on") as raised:
         up(runtime, stubborn)
