@@ -55,7 +55,7 @@ def main() -> int:
     with House(runtime="host") as house:
         folder = repository(house.root / "repo", {"devbay.yaml": MANIFEST, "index.html": "bench\n"})
         house.repositories.append(folder)
-        house.devbay("new", "first", "--no-boot", cwd=folder)
+        house.devbay("new", "first", "--no-boot", cwd=folder, code=None)
         house.approve(folder)
         house.devbay("up", "first", cwd=folder)
         rows = [second_bay(house, folder), ten_bays(house, folder)]

@@ -279,6 +279,7 @@ class HostRuntime:
             if not found and heard:
                 where = f"{spec.name} listens on {', '.join(map(str, sorted(heard)))} and not on {port}"
                 error.message = f"{error.message}; {where}, which devbay gave it in the variable PORT"
+                error.args = (error.message,)
                 error.next = f"let {spec.name} listen on PORT, or name the port {declared} in its `start`"
 
     def _pids(self, bay: BayRef, service: str) -> set[int]:

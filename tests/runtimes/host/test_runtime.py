@@ -1,4 +1,4 @@
-"""The host runtime as bays use it: create, start on a given port, probe, log, stop, remove without a trace."""
+"""The host runtime as bays use it: create, start on a given port, probe, log, stop, remove without trace."""
 
 from __future__ import annotations
 
