@@ -62,6 +62,8 @@ def ask(view: View, result: ComposeResult, chosen: Sequence[str], work: str) -> 
             done = _run([*front, *options, "config", "--format", "json"], root)
             if done is not None and done.returncode == 0:
                 return _answer(done.stdout, base, root)
+            if done is not None and f"{root / chosen[0]}: no such file" in done.stderr:
+                continue  # an engine in a sandbox of its own (snap) does not see the temporary folder
             if done is not None and _is_there(front, root):
                 return Answer(refusal=_reason(done.stderr, root))
     return None

@@ -9,19 +9,24 @@ from typing import Any
 
 from devbay.detect.compose import mounts, ports
 from devbay.detect.compose.merging import Fault
-from devbay.detect.compose.tree import Map, Path, Place, Text, like, mapping, shown
+from devbay.detect.compose.tree import Map, Path, Place, Text, like, mapping, sequence, shown
 
 _REMOTE = re.compile(r"(https?|git|ssh)://|github\.com/|git@|oci://|docker-image://|target:|service:")
+
+MAX_PORTS = 70_000
+"""Ports of a stack with its ranges written out: more than there are on one machine."""
 
 
 def canonical(model: Map, faults: list[Fault]) -> None:
     """Change `model` to the long forms; what cannot be read stays as it is and is told."""
+    room = MAX_PORTS
     for name, service in mapping(model.get("services")).items():
         if isinstance(service, Map):
-            _service(service, faults, ("services", name))
+            _service(service, faults, ("services", name), room)
+            room -= len(sequence(service.get("ports")))
 
 
-def _service(service: Map, faults: list[Fault], path: Path) -> None:
+def _service(service: Map, faults: list[Fault], path: Path, room: int) -> None:
     build = service.get("build")
     if isinstance(build, str):
         service["build"] = build = Map([("context", build)])
@@ -36,7 +41,7 @@ def _service(service: Map, faults: list[Fault], path: Path) -> None:
     _env_file(service)
     if isinstance(service.get("networks"), list):
         service["networks"] = Map((shown(name), None) for name in service["networks"])
-    _ports(service, faults, path)
+    _ports(service, faults, path, room)
     _volumes(service, faults, path)
 
 
@@ -82,7 +87,7 @@ def _env_file(service: Map) -> None:
             each.setdefault("required", True)
 
 
-def _ports(service: Map, faults: list[Fault], path: Path) -> None:
+def _ports(service: Map, faults: list[Fault], path: Path, room: int) -> None:
     if not isinstance(service.get("ports"), list):
         return
     found: list[Any] = []
@@ -95,6 +100,9 @@ def _ports(service: Map, faults: list[Fault], path: Path) -> None:
         except ValueError as error:
             faults.append((f"no port can be read: {error}", (*path, "ports")))
             continue
+        if len(found) + len(parsed) > room:
+            faults.append((f"the files have more than {MAX_PORTS} ports", (*path, "ports")))
+            break
         for port in parsed:
             fields = {
                 "host_ip": port.host_ip, "mode": port.mode, "target": port.target,

@@ -14,7 +14,7 @@ OVERRIDES = (
     "docker-compose.override.yaml",
 )  # fmt: skip
 MAX_ALTERNATIVES = 50
-_NAMED = re.compile(r"(^|/)([\w-]+[.-])*(docker-)?compose([.-][\w.-]+)?\.ya?ml$", re.IGNORECASE)
+_NAMED = re.compile(r"compose[^/]*\.ya?ml$", re.IGNORECASE)
 _SERVICES = re.compile(r"^services[ \t]*:", re.MULTILINE)
 
 

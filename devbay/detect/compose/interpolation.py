@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 # As compose-go's template.go has it (v2.6): an expression reaches to the last brace of its line, and is then
@@ -15,6 +15,7 @@ _EXPRESSION = re.compile(
 )
 _BRACED = re.compile(r"([_a-z][_a-z0-9]*)(?:(:?[-+?])(.*))?", re.IGNORECASE | re.ASCII)
 MAX_NESTED = 50
+MAX_DOLLARS = 2000
 
 
 @dataclass(frozen=True)
@@ -46,47 +47,40 @@ def substitute(text: str, known: Mapping[str, str], found: Found) -> str:
 
 
 def _substitute(text: str, known: Mapping[str, str], found: Found, depth: int) -> str:
-    if depth > MAX_NESTED:
+    if depth > MAX_NESTED or text.count("$") > MAX_DOLLARS:
         found.broken = True
         return text
-    return _EXPRESSION.sub(lambda match: _replacement(match[0], known, found, depth), text)
+    done: list[str] = []
+    while match := _EXPRESSION.search(text):
+        end = _closing(match[0])
+        whole = match[0][: end + 1] if end >= 0 else match[0]
+        done += text[: match.start()], _value(whole, known, found, depth)
+        text = text[match.start() + len(whole) :]
+    return "".join((*done, text))
 
 
-def _replacement(whole: str, known: Mapping[str, str], found: Found, depth: int) -> str:
-    end = _closing(whole)
-    rest = whole[end + 1 :] if end >= 0 else ""
-    match = _EXPRESSION.match(whole[: end + 1] if end >= 0 else whole)
+def _value(whole: str, known: Mapping[str, str], found: Found, depth: int) -> str:
+    match = _EXPRESSION.match(whole)
     if match is None or match["invalid"] is not None:
         found.broken = True
         return whole
     if match["escaped"]:
         return "$"
-    if match["named"]:
-        return _plain(match["named"], known, found)
-    parts = _BRACED.fullmatch(match["braced"])
+    parts = _BRACED.fullmatch(match["named"] or match["braced"])
     assert parts is not None
     name, operator, word = parts.groups()
     if operator is None:
         return _plain(name, known, found)
-    inner = lambda: _substitute(word, known, found, depth + 1)  # noqa: E731 - not every operator looks into it
-    value = _applied(name, operator, word, known, found, inner)
-    return value + _substitute(rest, known, found, depth + 1)
-
-
-def _applied(
-    name: str, operator: str, word: str, known: Mapping[str, str], found: Found, inner: Callable[[], str]
-) -> str:
     value = known.get(name)
     is_there = bool(value) if operator.startswith(":") else value is not None
     if operator[-1] == "+":
-        return inner() if is_there else value or ""
+        return _substitute(word, known, found, depth + 1) if is_there else value or ""
     if operator[-1] == "-":
-        default = inner()
+        default = _substitute(word, known, found, depth + 1)
         found.defaults.setdefault(name, default)
         return value or "" if is_there else default
-    message = _substitute(word, known, Found(), 0)
     if not is_there:
-        found.needed.append(Needed(name, message))
+        found.needed.append(Needed(name, _substitute(word, known, Found(), depth + 1)))
     return value or ""
 
 

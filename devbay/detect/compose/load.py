@@ -11,13 +11,15 @@ from devbay.detect.compose import interpolation, yaml
 from devbay.detect.compose.canonical import canonical, is_remote, place, placed
 from devbay.detect.compose.merging import Fault, merged, unique
 from devbay.detect.compose.model import Refusal, Variable
-from devbay.detect.compose.tree import Map, Path, Place, Text, copied, mapping, sequence, shown
+from devbay.detect.compose.tree import Map, Path, Place, Text, copied, mapping, sequence, shown, size
 from devbay.detect.facts import Origin
 from devbay.detect.files import Skipped, View, folder_of, normal
 
 MAX_FILES = 100
 """Files of one stack, the included and the extended counted."""
-MAX_CHAIN = 50
+MAX_CHAIN = 100
+MAX_WORK = 200_000
+"""Values read and copied for one stack, what is extended or included with it; a document counts as 50."""
 PROJECT = "COMPOSE_PROJECT_NAME"
 _TOGETHER = ("services", "volumes", "networks", "secrets", "configs")
 
@@ -34,6 +36,8 @@ class Loader:
     skipped: list[Skipped] = field(default_factory=list)
     remote: bool = False
     _readings: dict[str, yaml.Reading | None] = field(default_factory=dict)
+    _bases: dict[str, tuple[Map, list[Path]]] = field(default_factory=dict)
+    _work: int = 0
 
     def name(self, files: Iterable[str]) -> str | None:
         """The project's name as the files give it, the last one first; None if none does."""
@@ -69,6 +73,8 @@ class Loader:
             if not isinstance(document.data, Map):
                 self.refuse("the file must be a mapping", Origin(file, 1))
                 continue
+            if not self._affords(document.data, Origin(file)):
+                break
             resets, faults = document.resets, list[Fault]()
             part = self._interpolated(document.data, (), Origin(file, 1))
             if not as_base:
@@ -170,7 +176,8 @@ class Loader:
         service = services[name]
         if not isinstance(service, Map) or "extends" not in service:
             return service
-        extends = service.pop("extends")
+        extends = service["extends"]
+        service = Map(((key, each) for key, each in service.items() if key != "extends"), service.at)
         origin = service.at.get("extends") or Origin(file)
         wanted = shown(extends.get("service") if isinstance(extends, Map) else extends)
         other = extends.get("file") if isinstance(extends, Map) else None
@@ -184,14 +191,13 @@ class Loader:
             if source is None:
                 return service
             file, work = source, folder_of(source)
-            bases, further = self._onto(Map(), source, work, (source,), as_base=True)
-            placed(bases, work)
+            bases, further = self._base(source)
             services, resets = mapping(bases.get("services")), [*resets, *further]
         if wanted not in services:
             self.refuse(f"{about}: {file} has no service {wanted}", origin)
             return service
         base = self._extended(wanted, services, file, work, resets, chain)
-        if not isinstance(base, Map):
+        if not isinstance(base, Map) or not self._affords(base, origin):
             return service
         base = copied(base)
         _reset(Map([("services", Map([(name, base)]))]), resets, ())
@@ -200,6 +206,20 @@ class Loader:
         for text, path in faults:
             self.refuse(f"{'.'.join(path)}: {text}", origin)
         return result
+
+    def _base(self, file: str) -> tuple[Map, list[Path]]:
+        """A file that services of another one extend."""
+        if file not in self._bases:
+            model, resets = self._onto(Map(), file, folder_of(file), (file,), as_base=True)
+            placed(model, folder_of(file))
+            self._bases[file] = model, resets
+        return self._bases[file]
+
+    def _affords(self, value: Map, origin: Origin) -> bool:
+        self._work += size(value) + 50
+        if self._work > MAX_WORK:
+            self.refuse(f"the files make more than {MAX_WORK} values", Origin(origin.file))
+        return self._work <= MAX_WORK
 
     def _inside(self, path: Any, work: str, about: str, origin: Origin) -> str | None:
         """A file that another one names, if it lies in the view."""
@@ -213,6 +233,10 @@ class Loader:
             self.remote = True
             self.skipped.append(Skipped(str(text), "lies outside the repository"))
             self.refuse(f"{about}: {text} lies outside the repository, and was not read", origin)
+            return None
+        if text.rsplit("/", 1)[-1].startswith(".env"):
+            self.remote = True
+            self.refuse(f"{about}: {text} is a file of variables, and was not read", origin)
             return None
         return normal(text)
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 PROTOCOLS = ("tcp", "udp", "sctp")
+MAX_EXPOSED = 1024
+"""Ports of one range of `expose`, which publishes nothing."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ def exposed(text: str) -> tuple[Port, ...]:
     """`PORT`, `FIRST-LAST`, each with `/PROTOCOL`, as in `expose`. Raises `ValueError`."""
     numbers, _, protocol = text.partition("/")
     first, last = _range(numbers)
+    if last - first >= MAX_EXPOSED:
+        raise ValueError(f"the range {numbers} has more than {MAX_EXPOSED} ports")
     return tuple(Port(target, protocol=protocol.lower() or "tcp") for target in range(first, last + 1))
 
 

@@ -42,6 +42,8 @@ def resolve(view: View, folder: str = "", files: Sequence[str] = (), *, ask: boo
         skipped=tuple(sorted(set(loader.skipped))),
         alternatives=finding.alternatives(view, (*loader.files, *chosen)),
     )
+    if not model and not loader.refusals:
+        loader.refuse("the file is empty", Origin(chosen[0], 1))
     told = (*loader.refusals, *checks.unknown(model), *checks.refusals(result))
     result = replace(result, refusals=tuple(dict.fromkeys(told)))
     if not ask or loader.remote or not result.chosen:
@@ -56,7 +58,8 @@ def _from_model(model: Map, loader: Loader, view: View) -> ComposeResult:
     for name, data in declared.items():
         if isinstance(data, Map) or data is None:
             faults: list[Fault] = []
-            made = service(name, mapping(data), declared.at.get(name) or Origin(""), faults)
+            at = declared.at.get(name) or Origin("")
+            made = service(name, mapping(data), Origin(at.file, at.line, f"services.{name}"), faults)
             services.append(_with_env_files(made, view))
             for text, path in faults:
                 loader.refuse(f"{'.'.join(path)}: {text}", origin_at(model, path))

@@ -10,7 +10,7 @@ from devbay.detect.compose.tree import Map, sequence, shown
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+|0")
 _STEP = re.compile(r"([0-9.]+)(ns|us|µs|μs|ms|s|m|h)")
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kmgtp]?)(i?b)?", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?) ?([kmgtp]?)(i?b)?", re.IGNORECASE)
 
 
 def text(value: Any) -> str | None:
@@ -52,7 +52,7 @@ def seconds(value: Any) -> float | None:
     word = text(value)
     if word is None:
         return None
-    if not _DURATION.fullmatch(word):
+    if len(word) > 100 or not _DURATION.fullmatch(word):
         raise ValueError(f"{word[:60]!r} is no duration; 5s and 1m30s are")
     total = sum(float(amount) * _UNITS[unit] for amount, unit in _STEP.findall(word))
     return round(-total if word.startswith("-") else total, 9)

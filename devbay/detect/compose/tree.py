@@ -69,6 +69,14 @@ def copied(value: Any) -> Any:
     return [copied(each) for each in value] if isinstance(value, list) else value
 
 
+def size(value: object) -> int:
+    """The number of values in a value, itself included."""
+    parts: Iterable[object] = (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    )
+    return 1 + sum(map(size, parts))
+
+
 def matches(path: Path, pattern: str) -> bool:
     """Whether a path fits a pattern of keys with dots, in which `*` stands for any one."""
     parts = pattern.split(".")

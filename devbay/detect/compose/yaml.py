@@ -270,9 +270,9 @@ def _date(text: str) -> str | None:
     parts = match.groups()
     hour, minute, second, fraction = parts[3:7] if parts[3] else parts[7:11]
     offset = timedelta(hours=int(parts[12] or 0), minutes=int(parts[13] or 0))
-    zone = timezone(-offset if parts[11] == "-" else offset)
     year, month, day = (int(part) for part in parts[:3])
     try:
+        zone = timezone(-offset if parts[11] == "-" else offset)
         moment = datetime(year, month, day, int(hour or 0), int(minute or 0), int(second or 0), tzinfo=zone)
     except ValueError:
         return None
