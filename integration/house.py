@@ -137,8 +137,7 @@ class House:
         if self.runtime_name == "docker":
             return {
                 name.split("-", 2)[2]: docker("inspect", "-f", "{{.Id}} {{.State.StartedAt}}", name)
-                for name in self.containers(everything=False)
-                if "-run-" not in name
+                for name in self.containers("label=dev.devbay.service", everything=False)
             }
         states = [read_state(folder) for folder in Place.of(self.home).bays.glob("*/services/*")]
         return {each.name: f"{each.pid} {each.started}" for each in states if each and each.pid}

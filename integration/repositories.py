@@ -29,7 +29,7 @@ tasks:
     run: [echo, hello]
     needs: []
   with-web:
-    run: [python, -c, "import os, urllib.request as u; print(u.urlopen(os.environ['WEB']).read().decode())"]
+    run: [python, -c, "import os, urllib.request as u; print(u.urlopen(os.environ['WEB']).read().decode().strip())"]
     needs: [web]
     env: {WEB: "${bay.web.url}"}
 """

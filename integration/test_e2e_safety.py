@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
-import select
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from devbay.security.approvals import MARKERS
 from integration.conftest import maker
-from integration.house import COMMAND, House, docker
+from integration.house import House, docker
+from integration.person import approve, approve_all
 from integration.repositories import TINY
 
 SECRET = "s3cr3t-value-of-the-shop-0815"
@@ -31,35 +27,6 @@ WITH_SECRET = TINY.replace(
 WITH_SOCKET = TINY.replace("  helper:\n", "  helper:\n    docker_socket: true\n").replace(
     "  web:\n    image", "  web:\n    primary: true\n    image"
 )
-
-
-def approve(house: House, repository: Path, answers: str, *, marked: bool = False) -> tuple[int, str]:
-    """`devbay approve` at a terminal of its own, as a person has it; the exit code and what was shown."""
-    env = {key: value for key, value in house.env.items() if key not in MARKERS}
-    if marked:
-        env["CLAUDECODE"] = "1"
-    pid, terminal = pty.fork()
-    if pid == 0:
-        try:
-            os.chdir(repository)
-            os.execve(COMMAND[0], [*COMMAND, "approve"], env)
-        finally:
-            os._exit(127)
-    shown, deadline = b"", time.monotonic() + 30
-    os.write(terminal, answers.encode())
-    while time.monotonic() < deadline:
-        if not select.select([terminal], [], [], 0.5)[0]:
-            continue
-        try:
-            chunk = os.read(terminal, 65536)
-        except OSError:
-            break
-        if not chunk:
-            break
-        shown += chunk
-    _, status = os.waitpid(pid, 0)
-    os.close(terminal)
-    return os.waitstatus_to_exitcode(status), shown.decode(errors="replace")
 
 
 @pytest.fixture
@@ -83,10 +50,7 @@ def test_the_engines_socket_waits_for_a_person_and_the_rest_runs(
     code, shown = approve(own_house, repository, "n\n")
     assert code == 3
     assert "socket" in shown
-    code, shown = approve(own_house, repository, "y\n")
-    if code == 3 and "not_a_person" in shown:
-        pytest.skip("an agent runs these tests, and devbay lets none approve")
-    assert code == 0, shown
+    approve_all(own_house, repository)
     assert own_house.json("up", "one", cwd=repository)["state"] == "running"
     (name,) = own_house.containers("label=dev.devbay.service=helper")
     assert "docker.sock" in docker("inspect", "-f", "{{json .HostConfig.Binds}}{{json .Mounts}}", name)
@@ -121,10 +85,7 @@ def test_a_secret_reaches_its_service_and_is_shown_nowhere(make_own: Callable[..
     repository = make_own("tiny", "r", WITH_SECRET)
     with_secret = {"DEVBAY_SECRET_SHOP_KEY": SECRET}
     own_house.devbay("new", "one", cwd=repository, code=3, env=with_secret)
-    code, shown = approve(own_house, repository, "y\ny\n")
-    if code == 3 and "not_a_person" in shown:
-        pytest.skip("an agent runs these tests, and devbay lets none approve")
-    assert code == 0, shown
+    approve_all(own_house, repository)
 
     ran = own_house.devbay("up", "one", "--json", cwd=repository, env=with_secret)
     assert ran.json["state"] == "running"
@@ -153,9 +114,7 @@ def test_a_secret_reaches_its_service_and_is_shown_nowhere(make_own: Callable[..
 def test_a_missing_secret_is_said_with_the_ways_to_give_it(own_house: House, make_own: Callable[..., Path]):
     repository = make_own("tiny", "r", WITH_SECRET)
     own_house.devbay("new", "one", "--no-boot", cwd=repository, code=None)
-    code, shown = approve(own_house, repository, "y\ny\n")
-    if code == 3 and "not_a_person" in shown:
-        pytest.skip("an agent runs these tests, and devbay lets none approve")
+    approve_all(own_house, repository)
     ran = own_house.devbay("up", "one", "--json", cwd=repository, code=None)
     assert ran.code in (1, 3)
     assert "DEVBAY_SECRET_SHOP_KEY" in json.dumps(ran.json) or "shop/key" in json.dumps(ran.json)

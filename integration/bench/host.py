@@ -126,6 +126,7 @@ def ten_bays(house: House, folder: Path) -> dict[str, Any]:
 
 def processes(house: House) -> list[tuple[int, str]]:
     """Every process of the home: devbayd, Caddy, keepers, sandboxes, servers, applications."""
+    keeper = f"DEVBAY_KEEPER={house.home.id}".encode()
     needles = (f"DEVBAY_KEPT={house.home.id}".encode(), f"={house.root}/home".encode())
     found = []
     for entry in Path("/proc").iterdir():
@@ -135,13 +136,15 @@ def processes(house: House) -> list[tuple[int, str]]:
             environment, line = (entry / "environ").read_bytes(), (entry / "cmdline").read_bytes()
         except OSError:
             continue
-        if any(needle in environment for needle in needles) or str(house.root).encode() in line:
+        if keeper in environment:
+            found.append((int(entry.name), "keepers"))
+        elif any(needle in environment for needle in needles) or str(house.root).encode() in line:
             found.append((int(entry.name), kind_of(line.replace(b"\0", b" ").decode(errors="replace"))))
     return found
 
 
 def kind_of(line: str) -> str:
-    kinds = {"keeper.py": "keepers", "bwrap": "sandboxes", "devbay.daemon": "devbayd", "caddy": "Caddy"}
+    kinds = {"bwrap": "sandboxes", "devbay.daemon": "devbayd", "caddy": "Caddy"}
     for word, kind in kinds.items():
         if word in line.split(" -- ")[0]:
             return kind
