@@ -29,10 +29,13 @@ tasks:
     run: [echo, hello]
     needs: []
   with-web:
-    run: [python, -c, "import os, urllib.request as u; print(u.urlopen(os.environ['WEB']).read().decode().strip())"]
+    run: [python, -c, "FETCH"]
     needs: [web]
     env: {WEB: "${bay.web.url}"}
-"""
+""".replace(
+    "FETCH",
+    "import os, urllib.request as u; print(u.urlopen(os.environ['WEB']).read().decode().strip())",
+)
 """Runs on both runtimes."""
 
 

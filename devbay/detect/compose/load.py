@@ -108,7 +108,7 @@ class Loader:
         if len(self.files) >= MAX_FILES:
             self._without(file, f"was not read: a stack has at most {MAX_FILES} files")
             return None
-        text = self.view.text(file)
+        text = self.view.text(file) if (self.view.root / file).is_file() else None
         if text is None:
             told = next(
                 (each.why for each in self.view.skipped if each.file == file), "there is no such file"

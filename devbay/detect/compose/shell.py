@@ -14,36 +14,35 @@ def split(line: str) -> tuple[str, ...]:
     """
     words: list[str] = []
     word, has_word = "", False
-    quote = ""  # ', ", ` or ( for $(...)
-    escaped = False
+    single = double = back = dollar = escaped = False  # open: ', ", ` and $(
     for letter in line:
         if escaped:
             word, has_word, escaped = word + letter, True, False
-        elif letter == "\\" and quote != "'":
+        elif letter == "\\" and not single:
             escaped = True
-        elif letter in _SPACE and not quote:
+        elif letter in _SPACE and not (single or double or back or dollar):
             if has_word:
                 words.append(word)
             word, has_word = "", False
-        elif letter in "()" and quote in ("", "("):
-            opens = letter == "(" and not quote and word.endswith("$")
-            if not opens and not (letter == ")" and quote):
+        elif letter in "()" and not (single or double or back):
+            opens = letter == "(" and not dollar and word.endswith("$")
+            if not opens and not (letter == ")" and dollar):
                 raise ValueError("a parenthesis outside quotes")
-            quote = "(" if opens else ""
-            word, has_word = word + letter, True
-        elif letter in "'\"" and quote in ("", letter):
-            has_word = has_word or bool(quote)
-            quote = "" if quote else letter
-        elif letter == "`" and quote in ("", "`"):
-            quote = "" if quote else letter
-            word, has_word = word + letter, True
-        elif letter in _OPERATORS and not quote:
+            dollar, word = opens, word + letter
+        elif letter == '"' and not (single or dollar):
+            has_word, double = has_word or double, not double
+        elif letter == "'" and not (double or dollar):
+            has_word, single = has_word or single, not single
+        elif letter in _OPERATORS and not (single or double or back or dollar):
             if letter == ">" and word[:1].isdigit():
                 has_word = False
             break
         else:
-            word, has_word = word + letter, True
-    if quote or escaped:
+            if letter == "`" and not (single or double or dollar):
+                back = not back
+            word = word + letter
+            has_word = has_word or letter not in _SPACE
+    if single or double or back or dollar or escaped:
         raise ValueError("a quote or an escape that does not end")
     if has_word:
         words.append(word)

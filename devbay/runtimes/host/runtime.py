@@ -62,9 +62,11 @@ class HostRuntime:
     def _for(self, machine: Machine) -> None:
         self.machine = machine
         self._assembler = Assembler(self._home, self.place, self._outbound, machine)
+        home = self._home
         self._installs = Installs(
-            self.place, self._templates, self._keepers.run, machine, self._outbound, salt=self._salt
-        )
+            self.place, self._templates, self._keepers.run, machine, self._outbound, salt=self._salt,
+            closed=(home.state_dir, home.config_dir, home.runtime_parent, home.machine_dir),
+        )  # fmt: skip
 
     def for_machine(self, machine: Machine) -> HostRuntime:
         """The same for a bay that was made on this machine as it was described then."""

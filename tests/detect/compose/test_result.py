@@ -217,6 +217,7 @@ BROKEN: dict[str, str | bytes] = {
     "documents": "---\n{}\n" * 50,
     "empty": "",
     "a number": "5\n",
+    "a folder as an include": "include: ['.', sub]\n",
     "a key that is a list": "? [a]\n: b\n",
 }
 

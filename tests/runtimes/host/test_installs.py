@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shutil
 import subprocess
 import zipfile
 from pathlib import Path
@@ -15,9 +16,11 @@ from devbay.runtimes.host.installs import Installs
 from devbay.runtimes.host.keepers import Keepers
 from devbay.runtimes.host.machine import Machine
 from devbay.runtimes.host.place import Place
+from devbay.runtimes.host.sandbox import trial
 from devbay.runtimes.host.templates import Templates
 from devbay.runtimes.host.toolchains import find
 from devbay.runtimes.outbound import Outbound
+from devbay.sites.ports import ephemeral_start, usable_range
 
 BAY = BayRef("0" * 8, "f" * 16, "shop", "r1", "left")
 MACHINE = Machine.of(dict(os.environ))
@@ -122,3 +125,131 @@ def test_a_volume_below_the_worktree_is_filled_with_what_the_install_made(instal
     installs.give(made, find("debian:12", MACHINE), {f"{worktree}/modules": target}, running=False, job=Job())
     assert (target / "where").read_text().strip() == str(worktree), "as if it was made in the bay"
     assert (target / "saw").read_text().split() == ["lock", "modules"]
+
+
+def test_an_editable_install_leads_to_the_bays_own_sources(installs: Installs, place: Place, tmp_path):
+    worktree = tmp_path / "w"
+    (worktree / "src").mkdir(parents=True)
+    (worktree / "pyproject.toml").write_text("[project]\nname = 'shop'\n")
+    (worktree / "src/shop.py").write_text("print('of the bay')\n")
+    made = dataclasses.replace(
+        spec(worktree),
+        install=("sh", "-c", 'echo "$PWD/src" > "$(echo "$VIRTUAL_ENV"/lib/python*/site-packages)/shop.pth"'),
+        install_inputs=(),
+    )
+    installs.give(made, PYTHON, {}, running=False, job=Job())
+    installs.templates.clear()
+    python = place.venv(BAY.id, "api") / "bin/python"
+    done = subprocess.run([python, "-c", "import shop"], capture_output=True, text=True)
+    assert done.stdout == "of the bay\n", done.stderr
+
+
+def test_a_service_without_an_install_has_pip_in_its_own_environment(installs, place: Place, tmp_path):
+    plain = dataclasses.replace(spec(tmp_path / "w"), install=None)
+    installs.give(plain, PYTHON, {}, running=False, job=Job())
+    venv = place.venv(BAY.id, "api")
+    words = [venv / "bin/pip", "install", "-q", "--no-index", "--find-links", "wheels", "greet"]
+    subprocess.run(words, cwd=tmp_path / "w", env={"PIP_REQUIRE_VIRTUALENV": "1"}, check=True)
+    assert greeting(place) == "greet 1.0"
+
+
+def test_what_differs_from_bay_to_bay_makes_no_bay_install_anew(installs: Installs, tmp_path):
+    given = usable_range(ephemeral_start())[7]
+    base = spec(tmp_path / "w")
+
+    def digest(bay: str, port: int, **more: str) -> str:
+        env = {
+            "NODE_ENV": "development", "WORKERS": "12", "DB_PORT": str(port), "DB": f"localhost:{port}",
+            "URL": f"http://127.0.0.1:{port}/", "SITE": f"http://{bay}--shop.localhost",
+            "DEVBAY_BAY": bay, **more,
+        }  # fmt: skip
+        other = dataclasses.replace(BAY, name=bay, id=f"{port:08}")
+        return installs.digest(dataclasses.replace(base, env=env, bay=other), PYTHON)
+
+    assert digest("left", given) == digest("dev", given + 1)
+    assert digest("left", given) != digest("left", given, NODE_ENV="production"), "no name of a bay's"
+    assert digest("left", given) != digest("left", given, WORKERS="13")
+
+
+def test_the_key_covers_inputs_command_environment_and_toolchain(installs: Installs, tmp_path):
+    base = spec(tmp_path / "w")
+    digests = {installs.digest(base, PYTHON)}
+    for change in ({"install": ("pip", "install", "x")}, {"env": {"A": "1"}}, {"volumes": ("modules",)},
+                   {"platform": "linux/arm64"}, {"workdir": f"{tmp_path}/w/wheels"}):  # fmt: skip
+        digests.add(installs.digest(dataclasses.replace(base, **change), PYTHON))
+    digests.add(installs.digest(base, find("debian:12", MACHINE)))
+    digests.add(dataclasses.replace(installs, salt="other").digest(base, PYTHON))
+    (tmp_path / "w/requirements.txt").write_text("greet\n")
+    digests.add(installs.digest(base, PYTHON))
+    assert len(digests) == 9
+
+
+def modules(worktree: Path, lock: str = "1") -> ServiceSpec:
+    worktree.mkdir(exist_ok=True)
+    (worktree / "lock").write_text(lock)
+    return ServiceSpec(
+        bay=BAY, name="web", kind="service", image="debian:12", worktree=worktree, workdir=str(worktree),
+        install=("sh", "-c", "mkdir modules && cp lock modules/ && touch beside"),
+        install_inputs=("lock",), volumes=("modules",),
+    )  # fmt: skip
+
+
+def test_what_was_cleaned_away_comes_back_even_for_a_running_service(installs: Installs, tmp_path):
+    made = modules(tmp_path / "w")
+    volumes = {f"{tmp_path}/w/modules": tmp_path / "w/modules"}
+    installs.give(made, None, volumes, running=False, job=Job())
+    shutil.rmtree(tmp_path / "w/modules")
+    installs.give(made, None, volumes, running=True, job=Job())
+    assert (tmp_path / "w/modules/lock").read_text() == "1"
+
+
+def test_what_the_bay_has_already_is_neither_installed_nor_replaced(installs: Installs, tmp_path):
+    made = modules(tmp_path / "w")
+    volumes = {f"{tmp_path}/w/modules": tmp_path / "volume"}
+    installs.give(made, None, volumes, running=False, job=Job())
+    (tmp_path / "volume/mine").touch()
+    installs.templates.clear()
+    installs.ensure(made, None, Job())
+    installs.give(made, None, volumes, running=True, job=Job())
+    assert (tmp_path / "volume/mine").exists()
+    assert not (tmp_path / "root/templates/install").exists(), "nothing was installed again"
+
+
+def test_dependencies_of_the_users_own_checkout_stay_his(installs: Installs, tmp_path):
+    made = modules(tmp_path / "w")
+    own = tmp_path / "w/modules"
+    own.mkdir()
+    (own / "mine").touch()
+    installs.give(made, None, {str(own): own}, running=False, job=Job())
+    assert [path.name for path in own.iterdir()] == ["mine"]
+
+
+def test_what_no_volume_keeps_is_told(installs: Installs, tmp_path):
+    made = modules(tmp_path / "w")
+    installs.give(made, None, {}, running=False, job=Job())
+    (told,) = installs.notes(made)
+    assert "wrote beside, which no volume keeps" in told
+
+
+def test_a_command_that_is_not_there_is_named(installs: Installs, tmp_path):
+    made = dataclasses.replace(modules(tmp_path / "w"), install=("no-such-program", "install"))
+    with pytest.raises(DevbayError, match="no-such-program: ") as raised:
+        installs.ensure(made, None, Job())
+    assert (raised.value.code, raised.value.data["status"]) == ("install_failed", 127)
+
+
+def test_each_line_is_shown_as_it_comes(installs: Installs, tmp_path):
+    said: list[str] = []
+    made = dataclasses.replace(modules(tmp_path / "w"), install=("sh", "-c", "printf 'one\\ntwo\\rthree'"))
+    installs.ensure(made, None, Job(lambda message, fraction: said.append(message)))
+    assert said[-3:] == ["one", "two", "three"]
+
+
+def test_an_install_sees_and_writes_nothing_of_the_worktree_itself(installs: Installs, tmp_path):
+    if trial(MACHINE.path).sandbox is None:
+        pytest.skip("nothing can be hidden here")
+    look = f"mkdir modules; ls {tmp_path}/w > modules/saw; touch {tmp_path}/w/x || true"
+    made = dataclasses.replace(modules(tmp_path / "w"), install=("sh", "-c", look))
+    installs.give(made, None, {f"{tmp_path}/w/modules": tmp_path / "volume"}, running=False, job=Job())
+    assert (tmp_path / "volume/saw").read_text() == ""
+    assert [path.name for path in (tmp_path / "w").iterdir()] == ["lock"]
