@@ -184,7 +184,7 @@ class House:
 
     def _path_without_engine(self) -> str:
         """The PATH as links to all programs but an engine's client."""
-        folder = self.root / "bin"
+        folder = self.root / "programs"
         folder.mkdir()
         for place in os.environ["PATH"].split(":"):
             for program in sorted(Path(place).iterdir()) if Path(place).is_dir() else ():

@@ -26,6 +26,8 @@ TOOLCHAINS = (
 STILL_SECRET = (".bun/install/cache", ".cargo/credentials", ".cargo/credentials.toml", ".rvm/user")
 """What of the places above is no program."""
 
+TEMPORARY = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - looked at, not written to
+
 SOCKETS = (
     "/run/docker.sock",
     "/run/containerd",
@@ -57,12 +59,15 @@ def hiding(home: Path, path: str) -> Hiding:
     """What to hide on a machine where the user has this home and this `PATH`.
 
     A folder of `PATH` below the home is shown; where no name on the way starts with a dot, all of what a
-    program beside `bin` is in (`~/miniconda3/bin` shows `~/miniconda3`).
+    program beside `bin` is in (`~/miniconda3/bin` shows `~/miniconda3`). The same below the temporary
+    folders, in whose place a process has its own.
     """
     sockets = tuple(Path(place) for place in SOCKETS)
     if home == Path("/") or not home.is_absolute():
         return Hiding(sockets, ())
-    shown = [*(home / place for place in TOOLCHAINS), *_of_path(home, path)]
+    elsewhere = ":".join(word for word in path.split(":") if not Path(word).is_relative_to(home))
+    temporary = (shown for base in TEMPORARY for shown in _of_path(base, elsewhere))
+    shown = [*(home / place for place in TOOLCHAINS), *_of_path(home, path), *temporary]
     return Hiding((home, *(home / place for place in STILL_SECRET), *sockets), tuple(dict.fromkeys(shown)))
 
 

@@ -191,5 +191,17 @@ def test_the_whole_home_is_hidden_but_toolchains_and_folders_of_path() -> None:
     assert home / ".ssh" not in found.visible
 
 
+def test_tools_below_the_temporary_folder_are_shown_in_the_processs_own() -> None:
+    machine = tree("/tmp/node/bin/node", "/tmp/other/secret")
+    found = hiding(Path("/home/ana"), "/usr/bin:/tmp/node/bin")
+    words = mounts_argv(view(visible=found.visible), machine)
+    assert at(words, "/tmp/node")[0] > at(words, "/tmp")[0]
+    assert at(words, "/tmp/other") == []
+
+
+def test_a_home_below_the_temporary_folder_is_shown_no_more_than_any_other() -> None:
+    assert Path("/tmp/ana") not in hiding(Path("/tmp/ana"), "/tmp/ana/bin").visible
+
+
 def test_a_home_that_is_the_whole_machine_is_not_hidden() -> None:
     assert Path("/") not in hiding(Path("/"), "/usr/bin").hidden
