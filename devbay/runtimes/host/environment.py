@@ -71,7 +71,8 @@ def _package_managers(folders: Folders, machine: Machine) -> dict[str, str]:
 
     Only what a tool never changes once it is there, and guards against two at once, may be shared: not what
     holds a project's own builds (Maven's and Gradle's repositories), and nothing that would be linked into a
-    bay instead of copied (uv, pnpm and Bun link by default, so that a bay could change what others run).
+    bay instead of copied (uv, pnpm and Bun link by default, so that a bay could change what others run; for
+    pnpm see `pnpm_store`).
     """
     home, caches = folders.home, folders.caches
     return {
@@ -104,10 +105,16 @@ def _package_managers(folders: Folders, machine: Machine) -> dict[str, str]:
         "RUSTUP_HOME": str(machine.folder("RUSTUP_HOME", ".rustup")),
         "YARN_CACHE_FOLDER": str(caches / "yarn"),
         "npm_config_cache": str(caches / "npm"),
-        "npm_config_package_import_method": "clone-or-copy",
         "npm_config_prefix": str(home / ".npm-global"),
-        "npm_config_store_dir": str(caches / "pnpm"),
         "npm_config_update_notifier": "false",
+    }
+
+
+def pnpm_store(folders: Folders) -> dict[str, str]:
+    """For commands that name pnpm: npm warns of what it does not know, and both read the same names."""
+    return {
+        "npm_config_package_import_method": "clone-or-copy",
+        "npm_config_store_dir": str(folders.caches / "pnpm"),
     }
 
 

@@ -21,7 +21,7 @@ from devbay.home import write_private
 from devbay.jobs import Job
 from devbay.runtimes.base import Exit, ServiceSpec, Sink
 from devbay.runtimes.host import makevenv
-from devbay.runtimes.host.environment import Folders, environment
+from devbay.runtimes.host.environment import Folders, environment, pnpm_store
 from devbay.runtimes.host.hidden import hiding
 from devbay.runtimes.host.installplan import Plan, below_worktree, failed, plan_install, wrote_besides
 from devbay.runtimes.host.launch import Launch
@@ -244,7 +244,8 @@ class Installs:
             )  # fmt: skip
             prefix = bwrap_argv(view, sandbox, Disk())
             seen = replace(folders, tmp=Path("/tmp"))  # noqa: S108 - its own there
-        env = environment(toolchain, seen, self.machine, self.outbound, plan.env)
+        pnpm = pnpm_store(folders) if any("pnpm" in word for word in plan.argv) else {}
+        env = environment(toolchain, seen, self.machine, self.outbound, {**pnpm, **plan.env})
         mark = f"{spec.bay.home}/{spec.bay.id}/install-{spec.name}"
         launch = Launch(mark, plan.argv, env, "/" if prefix else cwd, prefix, limits=spec.limits)
         output = _Lines(job)
