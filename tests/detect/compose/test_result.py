@@ -217,7 +217,6 @@ BROKEN: dict[str, str | bytes] = {
     "documents": "---\n{}\n" * 50,
     "empty": "",
     "a number": "5\n",
-    "a folder as an include": "include: ['.', sub]\n",
     "a key that is a list": "? [a]\n: b\n",
 }
 
@@ -230,6 +229,12 @@ def test_a_broken_file_is_told_and_quickly(kind: str, tmp_path: Path) -> None:
     assert result.services == ()
     assert result.refusals
     assert all(each.origin is None or each.origin.file == "compose.yaml" for each in result.refusals)
+
+
+def test_a_folder_is_no_file_to_include(tmp_path: Path) -> None:
+    result = read(tmp_path, {"compose.yaml": f"include: [., sub]\n{IMAGE}", "sub/x": ""})
+    assert [(each.file, each.why) for each in result.skipped] == [(".", "is not there"), ("sub", "is not there")]
+    assert one(result).image == "x"
 
 
 def test_a_broken_part_leaves_the_rest(tmp_path: Path) -> None:
