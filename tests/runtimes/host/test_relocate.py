@@ -51,7 +51,7 @@ def moved(tmp_path, name, text, folder):
     return now / name
 
 
-@pytest.mark.parametrize("folder", ["with a space", "deep/" + "er/" * 60 + "down"])
+@pytest.mark.parametrize("folder", ["with a space", "deep/" + "er/" * 100 + "down"])
 def test_a_script_runs_also_where_no_system_reads_its_interpreters_path(tmp_path, folder):
     script = moved(tmp_path, "tool", "#!{made}/venv/python -I\nimport sys\nprint(sys.argv[1:])\n", folder)
     (script.parent / "python").symlink_to(sys.executable)

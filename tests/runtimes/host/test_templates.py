@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -11,7 +12,6 @@ import pytest
 from devbay.errors import Cancelled, DevbayError
 from devbay.jobs import Job
 from devbay.runtimes.host.templates import JUST_USED_S, Templates
-from devbay.runtimes.locks import file_lock
 
 
 class Clock:
@@ -184,12 +184,19 @@ def test_what_was_just_given_out_stays_unless_all_shall_go(
     assert not (tmp_path / "templates").exists()
 
 
-def test_what_is_being_copied_is_not_removed(templates: Templates, clock: Clock, tmp_path: Path) -> None:
-    templates.ensure("k", "x", writing("x"), Job())
+def test_what_is_being_copied_is_not_removed(
+    templates: Templates, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = templates.ensure("k", "x", writing("x"), Job())
     clock.now += JUST_USED_S + 1
-    with file_lock(tmp_path / "templates" / "locks", "k-x", Job(), shared=True):
-        assert templates.sweep(0) == []
-        assert templates.clear() == []
+
+    def copying(source: Path, to: Path, **_: object) -> None:
+        assert templates.sweep(0) == templates.clear() == []
+        shutil.copytree(source, to)
+
+    monkeypatch.setattr("devbay.runtimes.host.templates.copy_tree", copying)
+    templates.copy(folder, tmp_path / "env")
+    assert (tmp_path / "env" / "file").read_text() == "x"
     assert templates.clear() == ["template k/x"]
 
 
