@@ -125,7 +125,7 @@ def _service_state(
         if found.state == "missing" and name in seen.record.setup_done:
             return "done", "none", ""
         if found.state in {"exited", "dead"}:
-            return "failed", "none", note or f"exited with code {found.exit_code}"
+            return "failed", "none", note or _ended(found)
         return found.state, "none", note
     if found.state == "running":
         if name in seen.healthy:
@@ -134,11 +134,17 @@ def _service_state(
             return "running", "unhealthy", note
         return "running", "starting" if seen.busy_with else "unknown", ""
     if found.state in {"exited", "dead"} and wanted:
-        oom = " (out of memory)" if found.oom_killed else ""
-        return "failed", "unhealthy", note or f"exited with code {found.exit_code}{oom}"
+        return "failed", "unhealthy", note or _ended(found)
     if found.state in {"missing", "created"} and wanted and note:
         return "failed", "unhealthy", note
     return found.state, "none", note
+
+
+def _ended(found: ObservedService) -> str:
+    if found.exit_code is None:
+        return found.reason or "ended"
+    more = "out of memory" if found.oom_killed else found.reason
+    return f"exited with code {found.exit_code}" + (f" ({more})" if more else "")
 
 
 def _state(seen: Seen, services: list[ServiceInfo]) -> tuple[BayState, str | None]:

@@ -113,7 +113,7 @@ class ServiceSpec:
 
 @dataclass(frozen=True)
 class ObservedService:
-    """What the runtime has of one service."""
+    """What the runtime has of one service. `reason`: how it ended, where an exit code does not tell."""
 
     name: str
     state: ContainerState
@@ -123,6 +123,7 @@ class ObservedService:
     restarts: int = 0
     started_at: str = ""
     oom_killed: bool = False
+    reason: str = ""
 
 
 @dataclass(frozen=True)

@@ -124,6 +124,7 @@ class HostRuntime:
                 restarts=state.restarts,
                 started_at=state.started_at,
                 oom_killed=state.oom_killed,
+                reason=state.reason,
             )
         return ObservedBay(network=True, services=found)
 
