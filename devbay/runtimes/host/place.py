@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devbay.home import Home, private_dir
+from devbay.runtimes.host.spread import spread
 
 SYSTEM = Path("/var/lib/devbay")
 STAMP = "installed"
@@ -31,10 +32,13 @@ class Place:
         """Make the root: closed, but for root's, which servers that run as others must pass through."""
         if self.root.parent != SYSTEM:
             private_dir(self.root)
-            return
-        for folder in (SYSTEM, self.root):
-            folder.mkdir(mode=0o711, exist_ok=True)
-            folder.chmod(0o711)
+        else:
+            for folder in (SYSTEM, self.root):
+                folder.mkdir(mode=0o711, exist_ok=True)
+                folder.chmod(0o711)
+        if not self.bays.is_dir():
+            self.bays.mkdir(mode=0o711, exist_ok=True)
+            spread(self.bays)
 
     def remove_if_empty(self) -> None:
         """Leave nothing where there is nothing to keep."""
