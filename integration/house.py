@@ -71,6 +71,7 @@ class House:
         if config:
             self.home.config_dir.mkdir(parents=True)
             (self.home.config_dir / "config.toml").write_text(config)
+        self.before = leftovers.in_the_kernel() if runtime == "host" else set()
         leftovers.remember(self.home.id, self.root)
         self.repositories: list[Path] = []
 
@@ -219,6 +220,8 @@ class House:
             self.devbay("gc", "--all")
             self.devbay("daemon", "stop")
             left = leftovers.of_home(self.home.id, self.root, self.repositories)
+            if self.runtime_name == "host":
+                left += leftovers.settled(lambda: leftovers.in_the_kernel() - self.before)
         finally:
             self._sweep()
         assert not left, "left after gc --all and daemon stop:\n" + "\n".join(left)

@@ -1,4 +1,4 @@
-"""What devbay left on this machine: engine objects, processes, worktrees and files of the tests' homes.
+"""What devbay left on this machine: engine objects, processes, memory, worktrees, files of the tests' homes.
 
 `python integration/leftovers.py` checks every home that tests made and did not clean up (exit 1).
 """
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 LEDGER = Path(tempfile.gettempdir()) / f"devbay-test-homes-{os.getuid()}"
@@ -72,6 +72,42 @@ def host_objects(home: str, root: Path, bay: str = "") -> list[str]:
     return found
 
 
+def in_the_kernel() -> set[str]:
+    """`<kind> <name>` of what outlives processes and is used by none: shared memory, semaphores, groups."""
+    found = set()
+    for kind, users in (("shm", 6), ("sem", None), ("msg", 5)):  # the column that counts users: proc(5)
+        table = Path("/proc/sysvipc") / kind
+        for line in table.read_text().splitlines()[1:] if table.exists() else ():
+            words = line.split()
+            if users is None or words[users] == "0":
+                found.add(f"{kind} {words[1]}")
+    files = {str(path) for path in Path("/dev/shm").glob("*")}
+    found |= {f"file {path}" for path in (files - _mapped() if files else ())}
+    for group in Path("/sys/fs/cgroup").glob("**/devbay-*"):
+        with contextlib.suppress(OSError):
+            if not (group / "cgroup.procs").read_text():
+                found.add(f"group {group}")
+    return found
+
+
+def settled(look: Callable[[], Iterable[str]], patience_s: float = 3.0) -> list[str]:
+    """What is still found after a moment, which something that was ended needs to be gone."""
+    deadline = time.monotonic() + patience_s
+    while (found := sorted(look())) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found
+
+
+def _mapped() -> set[str]:
+    """Files that processes have in their memory."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit():
+                found |= {line.split(maxsplit=5)[-1] for line in (entry / "maps").read_text().splitlines()}
+    return found
+
+
 def engine_objects(home: str, *, label: str = "") -> list[str]:
     """`<kind> <name>` of everything on the engine with this home's label (and a further one)."""
     if not has_engine():
@@ -92,7 +128,7 @@ def of_home(home: str, root: Path, repositories: Iterable[Path] = ()) -> list[st
     left = engine_objects(home) + host_objects(home, root)
     place = Path("/var/lib/devbay") / home[:8]
     left += [f"file {path}" for path in (place.rglob("*") if place.is_dir() else ())]
-    left += [f"process {pid} {command}" for pid, command in _settled_processes(root)]
+    left += settled(lambda: (f"process {pid} {words}" for pid, words in processes(root) if alive(pid)))
     folder = root / "home"
     if folder.is_dir():
         left += [
@@ -145,14 +181,6 @@ def sweep(home: str, root: Path) -> None:
     for text in engine_objects(home):
         kind, name = text.split()[:2]
         subprocess.run(["docker", *_REMOVE[kind], name], capture_output=True, timeout=60)
-
-
-def _settled_processes(root: Path, patience_s: float = 3.0) -> Sequence[tuple[int, str]]:
-    """Processes that are there after a moment, which a stopped one needs to be gone."""
-    deadline = time.monotonic() + patience_s
-    while (found := [each for each in processes(root) if alive(each[0])]) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return found
 
 
 def _of_repository(repository: Path) -> list[str]:

@@ -58,7 +58,7 @@ class Boot:
         outcome = self._execute(plan(wanted, observed, self._known(observed)))
         for name, error in unresolved.items():
             outcome.failed[f"resolve:{name}"] = bay.scrub_error(error)
-            bay.parts.store.note_service(bay.record.id, name, error.message)
+            bay.parts.store.note_service(bay.record.id, name, _reason(error))
         return outcome
 
     def planned_disruption(self, services: Iterable[str]) -> bool:
@@ -193,7 +193,7 @@ class Boot:
             if not step.service:
                 continue
             if step.id in outcome.failed:
-                reasons[step.service] = self.bay.scrub_error(outcome.failed[step.id]).message
+                reasons[step.service] = _reason(self.bay.scrub_error(outcome.failed[step.id]))
             elif step.id in outcome.skipped:
                 reasons.setdefault(step.service, outcome.skipped[step.id])
         for name in {step.service for step in steps if step.service}:
@@ -339,3 +339,9 @@ class Boot:
         bay = self.bay
         bay.runtime.remove_network(bay.ref)
         bay.parts.subnets.release(bay.record.id)
+
+
+def _reason(error: DevbayError) -> str:
+    """Why a service is not there; with the ways out, where they are other than to look and try again."""
+    ways_out = error.code in {"image_not_met", "needs_namespaces", "no_command"} and error.next
+    return f"{error.message}; {error.next}" if ways_out else error.message
