@@ -110,9 +110,7 @@ class Loader:
             return None
         text = self.view.text(file) if (self.view.root / file).is_file() else None
         if text is None:
-            told = next(
-                (each.why for each in self.view.skipped if each.file == file), "there is no such file"
-            )
+            told = next((each.why for each in self.view.skipped if each.file == file), "is not there")
             self._without(file, told)
             return None
         try:

@@ -233,7 +233,8 @@ def test_a_broken_file_is_told_and_quickly(kind: str, tmp_path: Path) -> None:
 
 def test_a_folder_is_no_file_to_include(tmp_path: Path) -> None:
     result = read(tmp_path, {"compose.yaml": f"include: [., sub]\n{IMAGE}", "sub/x": ""})
-    assert [(each.file, each.why) for each in result.skipped] == [(".", "is not there"), ("sub", "is not there")]
+    assert [each.file for each in result.skipped] == [".", "sub"]
+    assert {each.why for each in result.skipped} == {"is not there"}
     assert one(result).image == "x"
 
 
