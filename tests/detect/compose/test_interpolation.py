@@ -21,7 +21,7 @@ KNOWN = {"SET": "s", "BLANK": ""}
         ("${V?e}", "s", "", ""),
         ("${V:?e}", "s", "", ""),
         ("a${V:-${V:-e}f}g", "asg", "aefg", "aefg"),
-        ("$$V", "$V", "$V", "$V"),
+        ("$$X", "$X", "$X", "$X"),
     ],
 )
 def test_a_form_gives_what_the_specification_says(
