@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from devbay.detect import documents, words
 from devbay.detect.facts import Origin
 from devbay.detect.files import View
-from devbay.tasks.recipes import just_recipe, make_recipe
+from devbay.runners.recipes import just_recipe, make_recipe
 
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 JUSTFILES = ("justfile", "Justfile", ".justfile")

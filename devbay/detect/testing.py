@@ -11,8 +11,8 @@ from devbay.detect import actions, node, recipes, words
 from devbay.detect.facts import Origin
 from devbay.detect.facts_of import Facts
 from devbay.detect.files import normal
-from devbay.tasks.commands import commands
-from devbay.tasks.runners import runner_of
+from devbay.runners.commands import commands
+from devbay.runners.table import runner_of
 
 TESTS = re.compile(
     r"^(test|tests|unit|e2e|integration|spec|specs|check:test)$|^(test|tests|unit|e2e)[:-](?!watch|ui|debug|open)[\w:-]+$"

@@ -1,6 +1,6 @@
 """The commands in a text for a shell, when it is better to see too many than to miss one. Pure.
 
-Unlike `devbay.tasks.shell`, which is for lines that are plain enough to be sure of, this reads anything.
+Unlike `devbay.runners.shell`, which is for lines that are plain enough to be sure of, this reads anything.
 """
 
 from __future__ import annotations

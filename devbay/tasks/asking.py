@@ -9,10 +9,10 @@ from pathlib import Path, PurePosixPath
 
 from devbay.answers import Failure
 from devbay.errors import DevbayError
+from devbay.runners.commands import Command, Read, commands
+from devbay.runners.selectors import NoSelector
+from devbay.runners.table import Ask, Runner, Situation, runner_of
 from devbay.tasks.artifacts import ReportPlace
-from devbay.tasks.commands import Command, Read, commands
-from devbay.tasks.runners import Ask, Runner, Situation, runner_of
-from devbay.tasks.selectors import NoSelector
 from devbay.worktrees import beneath
 
 WORKSPACE = "/workspace"

@@ -13,8 +13,8 @@ from devbay.answers import Failure
 from devbay.errors import DevbayError
 from devbay.manifest.models import ReportFormat
 from devbay.reports import registry
+from devbay.runners.table import RUNNERS
 from devbay.tasks.asking import Asked, asked, put_files
-from devbay.tasks.runners import RUNNERS
 
 RUN = "/runs/r 1"
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from devbay.answers import Failure
-from devbay.tasks.commands import ALL, Command
+from devbay.runners.commands import ALL, Command
 
 MAX_SELECTOR = 60_000
 """Characters of arguments, well under what one argument may have (128 KiB on Linux)."""

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from posixpath import dirname, join
 
-from devbay.tasks import selectors
-from devbay.tasks.commands import ALL, Command, Read
-from devbay.tasks.selectors import Selection, Selector
+from devbay.runners import selectors
+from devbay.runners.commands import ALL, Command, Read
+from devbay.runners.selectors import Selection, Selector
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from devbay.runners.commands import ALL, Command, commands
 from devbay.tasks.asking import reader, start_folder
-from devbay.tasks.commands import ALL, Command, commands
 
 SCRIPTS = {
     "test": "vitest run",

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from posixpath import basename, join, normpath
 
-from devbay.tasks.recipes import just_recipe, make_recipe, package_script
-from devbay.tasks.shell import simple_commands
+from devbay.runners.recipes import just_recipe, make_recipe, package_script
+from devbay.runners.shell import simple_commands
 
 Read = Callable[[str], str | None]
 """The text of a file, by its path relative to the worktree; None if there is none."""
