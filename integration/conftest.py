@@ -59,11 +59,12 @@ def make(house: House) -> Callable[..., Path]:
 
 
 def maker(house: House) -> Callable[..., Path]:
-    """Repositories in a house, each in a folder of its own."""
+    """Repositories in a house, each in a folder of its own, whose commands a person approved."""
 
     def make(kind: str, name: str, *given: Any, **more: Any) -> Path:
         path: Path = getattr(repositories, kind)(house.root / "repositories" / name, *given, **more)
         house.repositories.append(path)
+        house.approve(path)
         return path
 
     return make

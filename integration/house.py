@@ -20,6 +20,7 @@ from devbay.home import Home
 from devbay.runtimes.host.keptstate import read_state
 from devbay.runtimes.host.place import Place
 from devbay.store import GrantRecord, Store
+from devbay.worktrees.repository import Repository
 from integration import leftovers
 
 COMMAND = (str(Path(sys.executable).with_name("devbay")),)
@@ -143,10 +144,10 @@ class House:
         states = [read_state(folder) for folder in Place.of(self.home).bays.glob("*/services/*")]
         return {each.name: f"{each.pid} {each.started}" for each in states if each and each.pid}
 
-    def runs(self) -> list[str]:
-        """Every run that has a process now."""
+    def runs(self, *, everything: bool = False) -> list[str]:
+        """Every run that has a process now; with `everything` also containers without one."""
         if self.runtime_name == "docker":
-            return self.containers("label=dev.devbay.run", everything=False)
+            return self.containers("label=dev.devbay.run", everything=everything)
         found = leftovers.kept(self.home.id)
         return sorted({name for pid, name, _ in found if name.startswith("run-") and leftovers.alive(pid)})
 
@@ -158,30 +159,17 @@ class House:
         os.kill(int(self.running()[service].split()[0]), signal.SIGKILL)
 
     def approve(self, repository: Path) -> None:
-        """What a person does at a terminal once: allow all that waits in a repository. (That only a person
-        can is tested on its own.)
+        """What a person does at a terminal: allow all that waits in a repository, where its commands run on
+        this machine. (That only a person can is tested on its own.)
         """
+        if self.runtime_name != "host":
+            return
         with self.client(repository) as client:
             items = client.private("devbay/approve.list", {})["items"]
-        if not items:
-            return
-        store = Store(self.home.store)
-        known = next(each for each in store.repositories() if Path(each.common_dir) == repository / ".git")
+        store, known = Store(self.home.store), Repository.discover(repository).id
         for item in items:
-            store.add_grant(GrantRecord(known.id, item["key"], item["kind"], item["summary"], ""))
+            store.add_grant(GrantRecord(known, item["key"], item["kind"], item["summary"], ""))
         store.close()
-
-    def prepare(self, repository: Path) -> None:
-        """Have the repository's commands approved where they run on this machine."""
-        if self.runtime_name == "host":
-            self.devbay("new", "approved-first", "--no-boot", cwd=repository, code=None)
-            self.approve(repository)
-            self.devbay("rm", "approved-first", "--force", cwd=repository)
-
-    def new(self, name: str, repository: Path, *words: str, code: int | None = 0) -> Any:
-        """`devbay new` of a bay that may run."""
-        self.prepare(repository)
-        return self.json("new", name, *words, cwd=repository, code=code)
 
     def _path_without_engine(self) -> str:
         """The PATH as links to all programs but an engine's client."""

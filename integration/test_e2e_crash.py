@@ -25,15 +25,9 @@ def make_own(own_house: House) -> Callable[..., Path]:
     return maker(own_house)
 
 
-def approved(house: House, repository: Path) -> Path:
-    """The repository, with its commands approved where they run on this machine."""
-    house.prepare(repository)
-    return repository
-
-
 def test_killed_while_a_bay_is_created(own_house: House, make_own: Callable[..., Path]):
     repository = make_own("tiny", "r", SLOW)
-    going = own_house.start("new", "half", cwd=approved(own_house, repository))
+    going = own_house.start("new", "half", cwd=repository)
     wait_for(own_house.running, "a service of the bay")
     own_house.kill_daemon()
     _, said = going.communicate(timeout=30)
@@ -56,7 +50,7 @@ def test_killed_while_a_bay_is_created(own_house: House, make_own: Callable[...,
 def test_killed_at_any_moment_of_creating(own_house: House, make_own: Callable[..., Path], moment: float):
     repository = make_own("tiny", "r")
     own_house.devbay("ls", cwd=repository)
-    going = own_house.start("new", "half", cwd=approved(own_house, repository))
+    going = own_house.start("new", "half", cwd=repository)
     wait_for(lambda: (repository / ".devbay").exists() or going.poll() is not None, "the command to begin")
     time.sleep(moment)
     own_house.kill_daemon()
@@ -73,7 +67,7 @@ def test_killed_at_any_moment_of_creating(own_house: House, make_own: Callable[.
 
 def test_killed_during_a_run(own_house: House, make_own: Callable[..., Path]):
     repository = make_own("tiny", "r", SLOW)
-    own_house.devbay("new", "one", "--no-boot", cwd=approved(own_house, repository))
+    own_house.devbay("new", "one", "--no-boot", cwd=repository)
     with own_house.client(repository) as client:
         run = client.tool("bay_run_task", {"bay": "one", "task": "nap", "wait_s": 1.5})["run"]
     wait_for(own_house.runs, "the run to have a process")
@@ -94,7 +88,7 @@ def test_killed_during_a_run(own_house: House, make_own: Callable[..., Path]):
 
 def test_killed_while_a_bay_is_destroyed(own_house: House, make_own: Callable[..., Path]):
     repository = make_own("tiny", "r")
-    own_house.devbay("new", "one", cwd=approved(own_house, repository))
+    own_house.devbay("new", "one", cwd=repository)
     going = own_house.start("rm", "one", cwd=repository)
     wait_for(
         lambda: len(own_house.running()) < 2 or going.poll() is not None,
@@ -116,7 +110,7 @@ def test_services_go_on_while_the_daemon_is_dead_and_are_known_again(
     own_house: House, make_own: Callable[..., Path]
 ):
     repository = make_own("tiny", "r")
-    before = own_house.json("new", "one", cwd=approved(own_house, repository))
+    before = own_house.json("new", "one", cwd=repository)
     own_house.kill_daemon()
     assert sorted(own_house.running()) == ["helper", "web"]
     as_it_was = own_house.running()
@@ -131,7 +125,7 @@ def test_a_create_ends_with_its_command_and_leaves_a_bay_that_can_be_seen_and_re
     own_house: House, make_own: Callable[..., Path], number: signal.Signals
 ):
     repository = make_own("tiny", "r", SLOW)
-    going = own_house.start("new", "half", cwd=approved(own_house, repository))
+    going = own_house.start("new", "half", cwd=repository)
     wait_for(own_house.running, "a service of the bay")
     going.send_signal(number)
     going.communicate(timeout=30)

@@ -30,7 +30,7 @@ class Shop:
 @pytest.fixture(scope="module")
 def shop(house: House, make: Callable[..., Path]) -> Iterator[Shop]:
     repository = make("shop", "shop")
-    bays = [house.new(name, repository) for name in ("left", "right")]
+    bays = [house.json("new", name, cwd=repository) for name in ("left", "right")]
     yield Shop(house, repository, *bays)
 
 

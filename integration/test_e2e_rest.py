@@ -55,7 +55,7 @@ MORE = """\
 @pytest.fixture(scope="module")
 def repository(make: Callable[..., Path], house: House) -> Path:
     path: Path = make("tiny", "rest", MANIFEST, **{"ask.py": ASK})
-    house.new("one", path)
+    house.devbay("new", "one", cwd=path)
     house.devbay("run", "one", "set", cwd=path)
     return path
 

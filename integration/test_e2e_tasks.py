@@ -1,4 +1,4 @@
-"""Runs: only what is needed starts, each in a container of its own, timeouts keep what was printed."""
+"""Runs: only what is needed starts, each among its own processes, timeouts keep what was printed."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ import pytest
 from devbay.errors import DevbayError
 from integration.house import House, wait_for
 
-MANIFEST = """\
+RUNTIMES = ("docker", "host")
+SERVER = """\
+    image: python:3.13-slim
+    start: [python, -m, http.server, "8080", -b, 0.0.0.0, -d, www]
+    port: 8080
+    health: {http: /}
+"""
+MANIFEST = f"""\
 version: 1
 project: tasks
 services:
   db:
-    image: busybox:1.37
-    start: [httpd, -f, -p, "8080", -h, www]
-    port: 8080
-    health: {http: /}
+{SERVER}
   api:
-    image: busybox:1.37
-    start: [httpd, -f, -p, "8080", -h, www]
-    port: 8080
-    primary: true
     needs: [db]
-    health: {http: /}
+    primary: true
+{SERVER}
   extra:
-    image: busybox:1.37
-    start: [httpd, -f, -p, "8080", -h, www]
-    port: 8080
-    health: {http: /}
+{SERVER}
+"""
+MANIFEST += """\
 tasks:
   hello: {run: [echo, hello], needs: []}
-  ask-db: {run: [wget, -q, -O, "-", "http://db:8080/"], needs: [db]}
-  ask-api: {run: [wget, -q, -O, "-", "http://api:8080/"], needs: [api]}
+  ask-db: {run: [python, ask.py], needs: [db], env: {URL: "${bay.db.url}"}}
+  ask-api: {run: [python, ask.py], needs: [api], env: {URL: "${bay.api.url}"}}
   args: {run: [echo, got], needs: []}
   fail: {run: [sh, -c, "echo it broke >&2; exit 7"], needs: []}
   slow:
@@ -47,20 +47,20 @@ tasks:
     needs: []
     timeout: 2s
   nap: {run: [sleep, "30"], needs: []}
-  installs: {image: "busybox:1.37", install: [sleep, "30"], run: ["true"], needs: []}
+  installs: {image: "python:3.13-slim", install: [sleep, "30"], run: ["true"], needs: []}
   meet: # ends when both are there
     run:
     - sh
     - -c
     - |
-      echo $1 >> $DEVBAY_RUN_DIR/me; hostname; touch met-$1
+      echo $1 >> $DEVBAY_RUN_DIR/me; readlink /proc/self/ns/pid; touch met-$1
       until [ -e met-one ] && [ -e met-two ]; do sleep 0.05; done
       cat $DEVBAY_RUN_DIR/me
     - x
     needs: []
     timeout: 60s
   said: {run: [sh, -c, "sleep 1; echo said"], needs: []}
-  eat: {image: "busybox:1.37", run: [sh, -c, "echo begun; tail /dev/zero"], needs: [], limits: {memory: 32m}}
+  eat: {run: [sh, -c, "echo begun; tail /dev/zero"], needs: [], limits: {memory: 32m}}
   junit:
     run: [cp, report.xml, out.xml]
     needs: []
@@ -78,6 +78,7 @@ tasks:
     run: [sh, -c, "pwd; ls -d /workspace/devbay.yaml; touch written"]
     needs: []
 """
+ASK = "import os, urllib.request as u; u.urlopen(os.environ['URL'], timeout=5).read()\n"
 REPORT = """\
 <testsuite name="s" tests="2" failures="1"><testcase classname="a" name="good"/>
 <testcase classname="a" name="bad" file="/workspace/src/test_a.py" line="3">
@@ -88,7 +89,12 @@ REPORT = """\
 @pytest.fixture(scope="module")
 def repository(make: Callable[..., Path], house: House) -> Path:
     test = "def test_bad():\n\n    assert 1 == 2\n"
-    files = {"report.xml": REPORT, "src/test_a.py": test, ".gitignore": "out.xml\nmet-*\nin-*\ngo\n"}
+    files = {
+        "ask.py": ASK,
+        "report.xml": REPORT,
+        "src/test_a.py": test,
+        ".gitignore": "out.xml\nmet-*\nin-*\ngo\n",
+    }
     path: Path = make("tiny", "tasks", MANIFEST, **files)
     house.devbay("new", "cold", "--no-boot", cwd=path)
     return path
@@ -101,31 +107,27 @@ def cold(house: House, repository: Path) -> str:
     return "cold"
 
 
-def running(house: House) -> set[str]:
-    return {name.rsplit("-", 1)[1] for name in house.containers(everything=False)}
-
-
 def test_needs_of_nothing_starts_nothing(house: House, repository: Path, cold: str):
     result = house.json("run", cold, "hello", cwd=repository)
     assert result["status"] == "passed"
     assert not result.get("started_services")
-    assert running(house) == set()
+    assert house.running() == {}
 
 
 def test_only_the_subgraph_of_a_task_starts(house: House, repository: Path, cold: str):
     result = house.json("run", cold, "ask-db", cwd=repository)
     assert (result["status"], result["started_services"]) == ("passed", ["db"])
-    assert running(house) == {"db"}
+    assert house.running().keys() == {"db"}
     result = house.json("run", cold, "ask-api", cwd=repository)
     assert result["started_services"] == ["api"]
-    assert running(house) == {"db", "api"}
+    assert house.running().keys() == {"db", "api"}
     info = house.json("status", cold, cwd=repository)
     assert (info["state"], info["partial"]) == ("running", True)
 
 
 def test_a_run_is_gone_from_the_engine_when_it_is_over(house: House, repository: Path, cold: str):
     house.devbay("run", cold, "hello", cwd=repository)
-    assert house.containers("label=dev.devbay.run") == []
+    assert house.runs(everything=True) == []
 
 
 def test_arguments_after_two_hyphens_are_appended(house: House, repository: Path):
@@ -148,7 +150,7 @@ def test_a_time_limit_kills_the_whole_tree_and_keeps_what_was_printed(house: Hou
     result = house.json("run", "cold", "slow", cwd=repository, code=1)
     assert (result["status"], result["reason"]) == ("timeout", "timeout")
     assert "started" in result["output"]
-    assert house.containers("label=dev.devbay.run") == []
+    assert house.runs(everything=True) == []
     sleepers = [
         entry for entry in Path("/proc").iterdir()
         if entry.name.isdigit() and (entry / "cmdline").exists() and b"sleep\x00300\x00" in _cmdline(entry)
@@ -183,7 +185,7 @@ def test_two_runs_in_one_bay_go_side_by_side_and_do_not_meet(house: House, repos
     assert [result["status"] for result in results] == ["passed", "passed"], "they waited for each other"
     logs = [house.json("logs", "cold", "--run", result["run"], cwd=repository)["lines"] for result in results]
     texts = [[line["text"] for line in lines] for lines in logs]
-    assert texts[0][0] != texts[1][0], "they shared a container"
+    assert texts[0][0] != texts[1][0], "they saw each other's processes"
     assert sorted(text[1:] for text in texts) == [["one"], ["two"]]
 
 
@@ -241,11 +243,11 @@ def test_a_bay_with_a_run_refuses_to_be_cooled_or_destroyed(house: House, reposi
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_run_ends_with_the_command_that_started_it(house: House, repository: Path, number: signal.Signals):
     started = house.start("run", "cold", "nap", cwd=repository)
-    wait_for(lambda: house.containers("label=dev.devbay.run", everything=False), "the run to start")
+    wait_for(lambda: house.runs(), "the run to start")
     started.send_signal(number)
     started.communicate(timeout=20)
     assert started.returncode not in (0, None)
-    wait_for(lambda: not house.containers("label=dev.devbay.run"), "the run's container to go")
+    wait_for(lambda: not house.runs(everything=True), "the run to go")
 
 
 def test_runs_with_the_same_report_go_one_after_another(house: House, repository: Path):

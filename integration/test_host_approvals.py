@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from integration.conftest import maker
 from integration.house import House
 from integration.person import approve, approve_all
+from integration.repositories import tiny
 
 RUNTIMES = ("host",)
 MANIFEST = """\
@@ -38,8 +37,13 @@ def repository(own_house: House) -> Path:
         "scripts/serve.sh": f"touch served\n{SERVE}",
         "scripts/check.sh": "touch checked\n",
     }
-    make: Callable[..., Path] = maker(own_house)
-    return make("tiny", "asked", MANIFEST, **files)
+    return unseen(own_house, "asked", files)
+
+
+def unseen(house: House, name: str, files: dict[str, str]) -> Path:
+    path = tiny(house.root / "repositories" / name, MANIFEST, **files)
+    house.repositories.append(path)
+    return path
 
 
 def states(info: dict[str, Any]) -> list[tuple[str, str]]:
@@ -97,12 +101,11 @@ def test_an_approval_holds_for_every_bay_of_the_repository_and_no_other(own_hous
     own_house.devbay("new", "one", "--no-boot", cwd=repository, code=None)
     approve_all(own_house, repository)
     assert own_house.json("new", "two", cwd=repository)["state"] == "running"
-    make: Callable[..., Path] = maker(own_house)
     files = {
         path.relative_to(repository).as_posix(): path.read_text()
         for path in (repository / "scripts").iterdir()
     }
-    other = make("tiny", "copied", MANIFEST, **files)
+    other = unseen(own_house, "copied", files)
     assert states(own_house.json("new", "one", cwd=other, code=3)) == [("waiting", "approval_required")]
 
 

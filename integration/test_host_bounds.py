@@ -108,7 +108,7 @@ def test_a_command_sees_and_changes_nothing_but_its_bay(own_house: House, make_o
     )
     (path / ".env").write_text("SECRET=of the main checkout")
     own_house.env["OF_THE_CALLER"] = "not for bays"
-    worktree = Path(own_house.new("one", path)["worktree"])
+    worktree = Path(own_house.json("new", "one", cwd=path)["worktree"])
     other = Path(own_house.json("new", "two", "--no-boot", cwd=path)["worktree"])
     outside = own_house.root / "outside"
     outside.mkdir()
@@ -141,7 +141,7 @@ def test_nothing_is_left_in_the_machine_by_a_bay_that_littered(
 ):
     before = leftovers.in_the_kernel()
     path = make_own("tiny", "litter", LITTERING, **{"litter.py": LITTER})
-    info = own_house.new("one", path)
+    info = own_house.json("new", "one", cwd=path)
     (port,) = (port for each in info["services"] for port in each.get("ports", {}).values())
     assert own_house.objects(info["id"])
     answer = own_house.json("rm", "one", cwd=path)
@@ -155,7 +155,7 @@ def test_nothing_is_left_in_the_machine_by_a_bay_that_littered(
 def test_a_killed_database_leaves_no_shared_memory_either(own_house: House, make_own: Callable[..., Path]):
     before = leftovers.in_the_kernel()
     path = make_own("tiny", "litter", LITTERING, **{"litter.py": LITTER})
-    info = own_house.new("one", path)
+    info = own_house.json("new", "one", cwd=path)
     own_house.kill("db")
     own_house.kill("web")
     own_house.devbay("rm", "one", cwd=path)
@@ -169,7 +169,6 @@ def test_a_server_that_refuses_root_runs_as_a_user_of_its_bays_own(
 ):
     path = make_own("tiny", "litter", LITTERING, **{"litter.py": LITTER})
     owners = []
-    own_house.prepare(path)
     for name in ("one", "two"):
         own_house.devbay("new", name, cwd=path)
     for pid, service, _ in leftovers.kept(own_house.home.id):
@@ -189,7 +188,7 @@ def test_two_bays_with_different_requirements_do_not_disturb_each_other(
         wheel(path / "wheels", version)
     git(path, "add", "-A")
     git(path, "commit", "-q", "-m", "Wheels")
-    own_house.new("one", path)
+    own_house.json("new", "one", cwd=path)
     own_house.devbay("new", "two", "--no-boot", cwd=path)
     (path / ".devbay/bays/two/requirements.txt").write_text("thing==2\n")
     info = own_house.json("up", "two", cwd=path, code=None)
@@ -232,7 +231,7 @@ def test_an_image_that_is_not_met_is_refused_naming_both_ways_out(
     )
     text = text.replace("    port: 8080\n", "    port: 8080\n    primary: true\n")
     path = make("tiny", case.replace(" ", "-"), text, Dockerfile="FROM scratch\n")
-    info: dict[str, Any] = house.new("one", path, code=1)
+    info: dict[str, Any] = house.json("new", "one", cwd=path, code=1)
     states = {each["name"]: each for each in info["services"]}
     assert states["web"]["health"] == "healthy"
     assert states["odd"]["state"] == "failed"
@@ -244,7 +243,7 @@ def test_an_image_that_is_not_met_is_refused_naming_both_ways_out(
 
 def test_another_version_than_the_images_is_said(house: House, make: Callable[..., Path]):
     path = make("tiny", "versions", TINY.replace("python:3.13-slim", "python:3.99-slim"))
-    info = house.new("one", path)
+    info = house.json("new", "one", cwd=path)
     assert info["state"] == "running"
     assert [text for text in info["warnings"] if text.startswith("web: ") and "python:3.99-slim" in text]
     house.devbay("rm", "one", cwd=path)

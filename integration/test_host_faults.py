@@ -88,7 +88,6 @@ def bay(
 
     def repository(words: str, **more: str) -> Path:
         path = make("tiny", secrets.token_hex(4), manifest(words, **more), **FILES)
-        house.prepare(path)
         made.append(path)
         return path
 
@@ -287,7 +286,7 @@ def test_after_a_reboot_the_status_says_so_and_up_brings_everything_back(
 ):
     """Every process is gone and the sockets with them; the state files are of another boot."""
     path = make("tiny", "reboot", WITH_DATABASE)
-    info = house.new("one", path)
+    info = house.json("new", "one", cwd=path)
     assert told(info, "SET word kept") == "+OK"
     folders = [folder_of(house, info["id"], each["name"]) for each in info["services"]]
     house.kill_daemon()
