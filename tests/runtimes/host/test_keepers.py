@@ -297,7 +297,7 @@ def test_starting_or_stopping_after_a_killed_keeper_doubles_nothing(kept: Kept) 
     os.kill(kept.state.keeper, signal.SIGKILL)
     eventually(lambda: not kept.state.alive)
     kept.start("exec sleep 63")
-    assert [one.pid for one in kept.marked()] == [kept.state.pid]
+    eventually(lambda: [one.pid for one in kept.marked()] == [kept.state.pid])
     os.kill(kept.state.keeper, signal.SIGKILL)
     eventually(lambda: not kept.state.alive)
     kept.stop(0)
