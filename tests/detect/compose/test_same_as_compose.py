@@ -66,7 +66,7 @@ def test_what_compose_refuses_we_say_it_refuses(form: str, tmp_path: Path) -> No
 
 
 few = settings(
-    max_examples=25,
+    max_examples=8,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
