@@ -45,6 +45,8 @@ def _procfile(facts: Facts, draft: Draft) -> list[App]:
     apps: list[App] = []
     for process in facts.processes[:MAX_APPS]:
         if process.name in ("release", "postdeploy"):
+            if any(step.origin == process.origin for step in facts.steps):
+                continue
             text = f"`{process.text}` runs before each release: is it a set-up step of a bay?"
             draft.ask("services", text, origin=process.origin)
             continue

@@ -6,7 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from devbay.detect import actions, devcontainer, ecosystems, envfiles, node, procfile, python, recipes
+from devbay.detect import (
+    actions,
+    devcontainer,
+    ecosystems,
+    envfiles,
+    migrations,
+    node,
+    procfile,
+    python,
+    recipes,
+)
 from devbay.detect.facts import Origin
 from devbay.detect.files import View
 
@@ -28,6 +38,7 @@ class Facts:
     calls: tuple[recipes.ComposeCall, ...] = ()
     shapes: tuple[envfiles.Variable, ...] = ()
     builds: tuple[ecosystems.Build, ...] = ()
+    steps: tuple[migrations.Step, ...] = ()
 
     def project(self, folder: str) -> python.Project | None:
         return next((each for each in self.projects if each.folder == folder), None)
@@ -42,17 +53,22 @@ def gather(view: View) -> Facts:
     jobs = _safely(view, ".github/workflows", lambda: actions.jobs(view))
     packages = _safely(view, "package.json", lambda: node.packages(view))
     found = _safely(view, "Makefile", lambda: recipes.recipes(view))
+    processes = _safely(view, "Procfile", lambda: procfile.processes(view))
+    projects = _safely(view, "pyproject.toml", lambda: python.projects(view))
     return Facts(
         view=view,
         devcontainers=devcontainers,
         jobs=jobs,
-        processes=_safely(view, "Procfile", lambda: procfile.processes(view)),
+        processes=processes,
         app=next(iter(_safely(view, "app.json", lambda: (procfile.app_json(view),))), procfile.AppJson()),
         packages=packages,
-        projects=_safely(view, "pyproject.toml", lambda: python.projects(view)),
+        projects=projects,
         targets=found,
         calls=_safely(view, "scripts", lambda: _calls(view, packages, found, jobs)),
         builds=_safely(view, "build files", lambda: ecosystems.builds(view)),
+        steps=_safely(
+            view, "migrations", lambda: migrations.steps(view, packages, projects, found, processes)
+        ),
         shapes=_safely(view, ".env.example", lambda: _shapes(view)),
     )
 

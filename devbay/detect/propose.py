@@ -15,6 +15,7 @@ from devbay.detect import (
     finish,
     mounting,
     rewire,
+    setup,
     stacks,
     tasking,
 )
@@ -53,7 +54,7 @@ def propose(view: View, name: str) -> Draft:
     finish.health(placed, draft)
     homes = tasking.homes(facts, draft, placed, parts.stack.parts, found)
     tasking.put(facts, draft, homes, placed, around)
-    tasking.migrations(facts, draft, homes)
+    setup.put(facts, draft, homes)
     _server(facts, draft, parts, found)
     _leftovers(facts, draft, parts, found)
     _evidence(draft)

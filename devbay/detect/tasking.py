@@ -125,7 +125,7 @@ def _home(found: testing.Found, all_homes: list[Home], draft: Draft) -> Home | N
     if exact:
         best = min(home.folders.index(found.folder) for home in exact)
         return _first([home for home in exact if home.folders.index(found.folder) == best], draft)
-    above = [home for home in all_homes if any(_holds(folder, found.folder) for folder in home.folders)]
+    above = [home for home in all_homes if any(holds(folder, found.folder) for folder in home.folders)]
     if above:
         return _first(above, draft)
     editor = [home for home in all_homes if not home.folders]
@@ -138,7 +138,7 @@ def _first(fitting: list[Home], draft: Draft) -> Home:
     return next(primary, fitting[0])
 
 
-def _holds(folder: str, inner: str) -> bool:
+def holds(folder: str, inner: str) -> bool:
     return folder == "." or inner.startswith(f"{folder}/")
 
 
@@ -237,7 +237,7 @@ def _container(
         and not home.app
         and language == "python"
         and found.container is None
-        and not _mounted(home, draft)
+        and not mounted(home, draft)
     ):
         draft.put(
             (*here, "workdir"), "/workspace" if found.folder == "." else f"/workspace/{found.folder}", None
@@ -250,7 +250,7 @@ def _container(
         )
 
 
-def _mounted(home: Home, draft: Draft) -> bool:
+def mounted(home: Home, draft: Draft) -> bool:
     """Whether a stack lays the sources over the image's working directory itself."""
     if home.service is None:
         return False
@@ -286,52 +286,3 @@ def _variables(
         if key not in draft.tasks[name].get("env", {}) and found.job is not None and key in found.job.asked:
             text = f"CI gives {key} to `{' '.join(found.argv[:2])}`; its value is not copied"
             draft.ask(f"tasks/{name}/env/{key}", text, origin=variable.origin)
-
-
-def migrations(facts: Facts, draft: Draft, all_homes: list[Home]) -> None:
-    """The set-up step of a database that the files name, before every service that uses its program."""
-    for project in facts.projects:
-        if project.alembic:
-            tool, argv, origin = "Alembic", ["alembic", "upgrade", "head"], Origin(project.alembic)
-        elif project.manage and _has_migrations(facts, project.folder):
-            tool, argv, origin = "Django", ["python", "manage.py", "migrate"], Origin(project.manage)
-        else:
-            continue
-        fitting = [home for home in all_homes if home.service and project.folder in home.folders]
-        fitting = fitting or [
-            home for home in all_homes if home.service and project.manage and "." in home.folders
-        ]
-        stores = [
-            need for home in fitting for need in draft.services[home.service or ""].get("needs", [])
-            if images.family(draft.services.get(need, {}).get("image")) in families.SQL
-        ]  # fmt: skip
-        text = f"{tool} migrations: which service prepares the database with `{' '.join(argv)}`?"
-        if (
-            not fitting
-            or not stores
-            or any(argv[-1] in data.get("run", []) for data in draft.services.values())
-        ):
-            draft.ask("services", text, origin=origin)
-            continue
-        source = draft.services[fitting[0].service or ""]
-        name = "migrate" if "migrate" not in draft.services else "migrate-database"
-        here = ("services", name)
-        draft.services[name] = {"kind": "oneshot", "run": argv, "needs": list(dict.fromkeys(stores))}
-        draft.say(here, origin)
-        for key in ("build", "image", "install", "env", "volumes", "mounts"):
-            if key in source:
-                draft.services[name][key] = source[key]
-        if not _mounted(fitting[0], draft):
-            folder = "" if project.folder == "." else f"/{project.folder}"
-            draft.put((*here, "workdir"), f"/workspace{folder}", origin)
-        if fitting[0].stage and fitting[0].stage.entrypoint:
-            draft.put((*here, "entrypoint"), argv[:1], "instead of the image's own")
-            draft.services[name]["run"] = argv[1:]
-        for home in fitting:
-            service = draft.services[home.service or ""]
-            if any(need in stores for need in service.get("needs", [])):
-                service["needs"] = [*service["needs"], name]
-
-
-def _has_migrations(facts: Facts, folder: str) -> bool:
-    return any(re.search(r"(^|/)migrations/\d{4}_\w+\.py$", file) for file in facts.view.below(folder))
