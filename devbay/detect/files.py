@@ -112,10 +112,11 @@ class View:
         except OSError as error:
             self.skip(path, f"cannot be read: {error.strerror}")
             return None
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(descriptor)
+            return None
         with os.fdopen(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                return None
             if status.st_size > MAX_TEXT:
                 self.skip(path, f"has {status.st_size} bytes; at most {MAX_TEXT} are read")
                 return None

@@ -71,3 +71,8 @@ def test_more_files_than_the_cap_are_said_to_be_left_out(tmp_path: Path, monkeyp
     view = View(tmp_path)
     assert len(view.files()) == 3
     assert "only the first 3 files" in view.skipped[0].why
+
+
+def test_a_folder_has_no_text(tmp_path):
+    (tmp_path / "compose.yaml").mkdir()
+    assert View(tmp_path).text("compose.yaml") is None
