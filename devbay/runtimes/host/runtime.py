@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import os
 import secrets
@@ -30,7 +31,7 @@ from devbay.runtimes.host.place import Place
 from devbay.runtimes.host.providers import PROVIDERS
 from devbay.runtimes.host.providers.reach import within_reach
 from devbay.runtimes.host.sandbox import ended, probe
-from devbay.runtimes.host.target import Check, HostTarget
+from devbay.runtimes.host.target import Check, HostTarget, exit_code
 from devbay.runtimes.host.templates import Templates
 from devbay.runtimes.outbound import Outbound
 from devbay.runtimes.probes import probe_once, wait_healthy
@@ -120,7 +121,7 @@ class HostRuntime:
                 state.state,
                 ref=state.ref,
                 config_hash=state.config,
-                exit_code=state.exit_code,
+                exit_code=exit_code(state, functools.partial(_log_tail, service)),
                 restarts=state.restarts,
                 started_at=state.started_at,
                 oom_killed=state.oom_killed,
@@ -239,9 +240,10 @@ class HostRuntime:
             shutil.rmtree(folder)
 
     def wait_exit(self, bay: BayRef, service: str, job: Job) -> Exit:
-        state = self._keepers.wait(self._folder(bay, service), self._socket(bay, service), job)
-        code = state.exit_code if state.exit_code is not None else 137
-        return Exit(code, oom_killed=state.oom_killed)
+        folder = self._folder(bay, service)
+        state = self._keepers.wait(folder, self._socket(bay, service), job)
+        code = exit_code(state, functools.partial(_log_tail, folder))
+        return Exit(137 if code is None else code, oom_killed=state.oom_killed)
 
     # -- health ----------------------------------------------------------------------------------------
 
@@ -497,6 +499,10 @@ class HostRuntime:
     def _is_running(self, spec: ServiceSpec) -> bool:
         state = self._state(spec.bay, spec.name)
         return state is not None and state.alive
+
+
+def _log_tail(folder: Path, lines: int) -> list[str]:
+    return [entry.text for entry in logfile.tail(folder, folder.name, lines=lines)]
 
 
 def _taken(service: str, port: int) -> DevbayError:

@@ -65,9 +65,13 @@ class HostTarget:
         found = self.look()
         if found is None:
             return ProcessState(running=False)
-        return ProcessState(
-            found.state in {"running", "paused"}, found.exit_code, found.state == "restarting"
-        )
+        code = exit_code(found, self.log_tail)
+        return ProcessState(found.state in {"running", "paused"}, code, found.state == "restarting")
+
+
+def exit_code(state: KeptState, log_tail: Callable[[int], Sequence[str]]) -> int | None:
+    """How a service ended: where a sandbox could not run it, as a shell would say it."""
+    return ended(1, "\n".join(log_tail(3)))[0] if state.exit_code == 1 else state.exit_code
 
 
 def run_briefly(launch: Launch, timeout_s: float) -> ExecOutcome:
