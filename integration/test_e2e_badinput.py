@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio
 import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 
 from integration.house import COMMAND, House, docker
 from integration.repositories import TINY, git, repository
@@ -161,79 +163,6 @@ def test_an_include_pattern_never_copies_from_outside(house: House, tmp_path: Pa
     house.devbay("rm", "x", "--force", cwd=path, code=None)
 
 
-BROKEN = {
-    "an image that does not exist": (
-        "  bad:\n    image: busybox:no-such-tag\n    start: [sleep, '9']\n    health: {process: true}\n",
-        "no-such-tag",
-    ),
-    "a build that fails": (
-        "  bad:\n    build: .\n    health: {process: true}\n",
-        "the build's own words",
-    ),
-    "a probe that never passes": (
-        "  bad:\n    image: busybox:1.37\n    start: [sleep, '99']\n    port: 9\n"
-        "    health: {http: /, timeout: 2s}\n",
-        "2",
-    ),
-    "a service that exits at once": (
-        "  bad:\n    image: busybox:1.37\n    start: [sh, -c, 'echo last words; exit 42']\n"
-        "    health: {process: true}\n",
-        "42",
-    ),
-    "a command that does not exist": (
-        "  bad:\n    image: busybox:1.37\n    start: [no-such-program]\n    health: {process: true}\n",
-        "127",
-    ),
-}
-
-
-LOGGED = {
-    "a service that exits at once": "last words",
-    "a command that does not exist": "no-such-program",
-}
-
-
-@pytest.mark.parametrize("case", BROKEN)
-def test_a_service_that_cannot_come_up_is_explained_and_the_rest_runs(
-    house: House, make: Callable[..., Path], case: str
-):
-    service, word = BROKEN[case]
-    manifest = TINY.replace("services:\n", f"services:\n{service}")
-    manifest = manifest.replace("    port: 8080\n", "    port: 8080\n    primary: true\n")
-    dockerfile = "FROM busybox:1.37\nRUN echo the build\\'s own words && exit 3\n"
-    path = make("tiny", case.replace(" ", "-"), manifest, Dockerfile=dockerfile)
-    ran = house.devbay("new", "one", "--json", cwd=path, code=1)
-    info = ran.json
-    assert info["state"] == "degraded"
-    (bad,) = [each for each in info["services"] if each["name"] == "bad"]
-    assert (bad["state"], bad["health"]) in (("failed", "unhealthy"), ("running", "unhealthy"))
-    assert word in bad["reason"], bad
-    (web,) = [each for each in info["services"] if each["name"] == "web"]
-    assert web["health"] == "healthy"
-    if case in LOGGED:
-        assert LOGGED[case] in house.devbay("logs", "one", "bad", cwd=path).out
-    house.devbay("rm", "one", cwd=path)
-    assert house.json("ls", cwd=path)["bays"] == []
-    assert house.objects(info["id"]) == []
-
-
-def test_a_port_that_something_else_takes_is_got_around(house: House, make: Callable[..., Path]):
-    path = make("tiny", "ports")
-    info = house.json("new", "one", cwd=path)
-    port = next(each["ports"]["port"] for each in info["services"] if each["name"] == "web")
-    house.devbay("cool", "one", cwd=path)
-    with socket.create_server(("127.0.0.1", port)):
-        ran = house.devbay("thaw", "one", "--json", cwd=path, code=None)
-        if ran.code:
-            told = ran.json.get("error", {}).get("message", "") + str(ran.json.get("reason"))
-            assert str(port) in told
-        else:
-            web = next(each for each in ran.json["services"] if each["name"] == "web")
-            assert web["ports"]["port"] != port
-            assert web["health"] == "healthy"
-    house.devbay("rm", "one", cwd=path)
-
-
 def test_without_an_engine_devbay_answers_and_says_so_where_it_matters(own_house: House, tmp_path: Path):
     path = repository(tmp_path / "r", {"devbay.yaml": TINY, "www/index.html": "x"})
     none = {"DOCKER_HOST": f"unix://{tmp_path}/no.sock"}
@@ -253,6 +182,20 @@ def test_without_an_engine_devbay_answers_and_says_so_where_it_matters(own_house
     ran = own_house.devbay("doctor", "--json", cwd=path, env=none, code=1)
     assert any(check["status"] == "error" for check in ran.json["checks"])
     own_house.devbay("rm", "y", cwd=path, env=none)
+
+
+def test_without_an_engine_the_mcp_server_starts_and_says_so_where_it_matters(house: House, tiny: Path):
+    async def main() -> None:
+        env = {**house.env, "DOCKER_HOST": f"unix://{house.root}/no.sock"}
+        server = StdioServerParameters(command=COMMAND[0], args=["mcp"], env=env, cwd=str(tiny))
+        async with Client(stdio_client(server)) as client:
+            status = await client.call_tool("repo_status", {})
+            assert status.structured_content["project"] == "tiny"
+            result = await client.call_tool("bay_create", {"name": "x"})
+            assert result.is_error
+            assert "engine_unreachable" in result.content[0].text
+
+    anyio.run(main)
 
 
 def test_a_call_from_a_folder_that_is_gone_is_an_error(house: House, tmp_path: Path):

@@ -11,6 +11,7 @@ import pytest
 from integration.house import House, Ran
 from integration.repositories import TINY, git
 
+RUNTIMES = ("docker", "host")
 NAMES = ("one", "two", "three", "four")
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 from integration.conftest import maker
 from integration.house import House
 
+RUNTIMES = ("docker", "host")
 
-def test_files_of_a_bay_can_be_read_by_the_users_of_its_containers(house: House) -> None:
+
+def test_files_of_a_bay_can_be_read_by_the_users_of_its_services(house: House) -> None:
     repository = maker(house)("tiny", "modes")
     worktree = Path(house.json("new", "modes", "--no-boot", cwd=repository)["worktree"])
     assert stat.S_IMODE((worktree / "devbay.yaml").stat().st_mode) == 0o644
@@ -26,5 +28,5 @@ def test_a_bay_whose_repository_is_gone_is_removed_with_all_it_has(house: House)
     shutil.rmtree(repository)
     house.repositories.remove(repository)
     house.devbay("rm", identity, cwd=house.root)
-    assert house.containers(f"label=dev.devbay.bay={identity}") == []
+    assert house.objects(identity) == []
     assert house.json("ls", "--all", cwd=house.root)["bays"] == []
