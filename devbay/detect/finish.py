@@ -1,4 +1,4 @@
-"""What a draft still needs once its services stand: ports, probes, the primary service, host checks."""
+"""What a draft still needs once its services stand: ports, probes, the primary service."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from devbay.detect.apps import App
 from devbay.detect.containers import Placed
 from devbay.detect.draft import Draft
 from devbay.detect.facts import Origin, slug
-from devbay.detect.facts_of import Facts
 from devbay.detect.files import View, normal
 from devbay.detect.stack import HealthFact
 from devbay.manifest import images
@@ -139,57 +138,3 @@ def _rank(
     outside = name not in published and name not in {app.name for app in apps}
     named = _FRONT.index(name) if name in _FRONT else len(_FRONT)
     return (int(bare), int(outside), int(not front), int(needed and not front), named, name)
-
-
-def hosts(placed: Mapping[str, Placed], apps: list[App], facts: Facts, draft: Draft) -> None:
-    """A bay's host name is new to frameworks that check it: told by their variable, or asked about."""
-    folders: dict[str, tuple[str, ...]] = {app.name: (app.folder,) for app in apps}
-    for one in placed.values():
-        if one.build is not None:
-            folders[one.name] = (normal(one.build.context),)
-    for name, data in draft.services.items():
-        if not data.get("port") or name not in folders:
-            continue
-        for folder in folders[name]:
-            _vite(name, folder, facts, draft)
-            _django(name, folder, facts, draft)
-            _rails(name, folder, facts, draft)
-
-
-def _vite(name: str, folder: str, facts: Facts, draft: Draft) -> None:
-    package = facts.package(folder)
-    if package is None or "vite" not in package.dependencies:
-        return
-    files = (normal(join(folder, f"vite.config.{end}")) for end in ("ts", "js", "mjs", "mts"))
-    file = next((each for each in files if facts.view.exists(each)), package.file)
-    variable = "__VITE_ADDITIONAL_SERVER_ALLOWED_HOSTS"
-    draft.put(
-        ("services", name, "env", variable), f"${{bay.{name}.public_host}}", f"{file}: Vite checks the host"
-    )
-
-
-def _django(name: str, folder: str, facts: Facts, draft: Draft) -> None:
-    for file in facts.view.below(folder):
-        if not re.search(r"(^|/)settings(/\w+)?\.py$", file):
-            continue
-        for number, line in enumerate(facts.view.lines(file), 1):
-            if not re.match(r"\s*ALLOWED_HOSTS\s*=", line):
-                continue
-            origin = Origin(file, number, "ALLOWED_HOSTS")
-            variable = re.search(
-                r"(?:environ(?:\.get)?[\[(]|getenv\(|env(?:\.list)?\(|config\()\s*[\"'](\w+)", line
-            )
-            here = ("services", name, "env", variable[1] if variable else "")
-            if variable and variable[1] not in draft.services[name].get("env", {}):
-                draft.put(here, f"${{bay.{name}.public_host}},localhost,127.0.0.1", origin)
-            elif not variable and "*" not in line:
-                text = f"Django refuses hosts outside ALLOWED_HOSTS: let it take {name}'s host name in a bay"
-                draft.ask(f"services/{name}/env", text, "ALLOWED_HOSTS from a variable", origin=origin)
-            return
-
-
-def _rails(name: str, folder: str, facts: Facts, draft: Draft) -> None:
-    file = normal(join(folder, "config/environments/development.rb"))
-    if facts.view.exists(file) and facts.view.exists(normal(join(folder, "Gemfile"))):
-        here = ("services", name, "env", "RAILS_DEVELOPMENT_HOSTS")
-        draft.put(here, f"${{bay.{name}.public_host}}", f"{file}: Rails checks the host")

@@ -133,10 +133,11 @@ def test_a_container_of_another_language_is_not_given_the_step(repo):
 
 
 def test_what_a_procfile_does_before_a_release_is_the_step(repo):
+    ci = "jobs: {t: {services: {db: {image: 'postgres:17'}}, steps: [{run: pytest}]}}"
     found = init(repo({
-        "Procfile": "release: python manage.py migrate --noinput\nweb: gunicorn x\n", "manage.py": "",
-        "requirements.txt": "django\n", "a/migrations/0001_x.py": "", ".env.example": "DATABASE_URL=postgres://db",
-        ".github/workflows/c.yml": "jobs: {t: {services: {db: {image: 'postgres:17'}}, steps: [{run: pytest}]}}",
+        "Procfile": "release: python manage.py migrate --noinput\nweb: gunicorn x\n",
+        "manage.py": "import django", "requirements.txt": "django\n", "a/migrations/0001_x.py": "",
+        ".env.example": "DATABASE_URL=postgres://db", ".github/workflows/c.yml": ci,
     }).root)  # fmt: skip
     step = found.manifest["services"]["migrate"]
     assert step["run"] == ["python", "manage.py", "migrate", "--noinput"] and step["needs"] == ["db"]
