@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +66,17 @@ class Draft:
     def note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
+
+    def kept(self) -> Draft:
+        """A copy as it stands, to go back to with `restore`."""
+        return Draft(
+            self.project, deepcopy(self.services), deepcopy(self.tasks), dict(self.sources),
+            list(self.questions), list(self.notes), list(self.evidence),
+        )  # fmt: skip
+
+    def restore(self, kept: Draft) -> None:
+        """Take back all that was done since `kept` was made."""
+        vars(self).update(vars(kept))
 
     def data(self) -> Data:
         """The manifest, keys in their order, nothing empty in it."""

@@ -21,6 +21,10 @@ from devbay.detect.facts import Origin
 from devbay.detect.files import View
 
 T = TypeVar("T")
+UNFORESEEN = (
+    ValueError, TypeError, LookupError, AttributeError, RuntimeError, ArithmeticError, OSError, StopIteration,
+)  # fmt: skip
+"""What reading strange input ends in, where the code that reads it did not think of that input."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +81,14 @@ def _safely(view: View, source: str, read: Callable[[], tuple[T, ...]]) -> tuple
     """A broken input that its module did not foresee costs that source, never the proposal."""
     try:
         return read()
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
-        view.skip(source, f"cannot be understood: {type(error).__name__}: {str(error)[:200]}")
+    except UNFORESEEN as error:
+        view.skip(source, misread(error))
         return ()
+
+
+def misread(error: Exception) -> str:
+    """Why a source or a part of the proposal is left out; the kind of error alone, as its text may quote."""
+    return f"cannot be understood ({type(error).__name__}), so what it says is left out"
 
 
 def _calls(

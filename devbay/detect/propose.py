@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
 
 from devbay.detect import apps as programs
 from devbay.detect import (
@@ -13,6 +15,7 @@ from devbay.detect import (
     environment,
     families,
     finish,
+    hosts,
     mounting,
     rewire,
     setup,
@@ -22,10 +25,12 @@ from devbay.detect import (
 from devbay.detect.containers import Placed
 from devbay.detect.draft import Draft
 from devbay.detect.facts import Evidence, Origin, is_secret, slug
-from devbay.detect.facts_of import Facts, gather
+from devbay.detect.facts_of import UNFORESEEN, Facts, gather, misread
 from devbay.detect.files import View
 from devbay.detect.stack import Part, PortFact, Stack
 from devbay.manifest import images
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -37,28 +42,53 @@ class Parts:
 
 
 def propose(view: View, name: str) -> Draft:
-    """The draft for a repository whose folder is called `name`; the same files give the same draft."""
+    """The draft for a repository whose folder is called `name`; the same files give the same draft.
+
+    Never raises: a pass that fails on what it reads leaves the draft as it was and is named as skipped.
+    """
     facts = gather(view)
     draft = Draft()
-    parts = _parts(facts, draft)
+    nothing: dict[str, Placed] = {}
+    parts = _passed(draft, view, "services", lambda: _parts(facts, draft), Parts(Stack(), complete=False))
     draft.project = slug(parts.stack.name or name)
-    placed = containers.place(parts.stack, draft, _context(facts, parts.stack, name))
-    finish.ports_of(placed, draft, view)
+    placed = _passed(
+        draft, view, ", ".join(parts.stack.files) or "services",
+        lambda: containers.place(parts.stack, draft, _context(facts, parts.stack, name)), nothing,
+    )  # fmt: skip
+    _passed(draft, view, "ports", lambda: finish.ports_of(placed, draft, view), None)
     for one in placed.values():
-        mounting.put(one, draft, view)
-    mounting.shared(placed, draft)
-    found = [] if parts.complete else programs.place(facts, draft)
-    around = _variables(facts, draft, placed, found)
-    finish.primary(placed, found, draft)
-    finish.hosts(placed, found, facts, draft)
-    finish.health(placed, draft)
-    homes = tasking.homes(facts, draft, placed, parts.stack.parts, found)
-    tasking.put(facts, draft, homes, placed, around)
-    setup.put(facts, draft, homes)
-    _server(facts, draft, parts, found)
-    _leftovers(facts, draft, parts, found)
+        _passed(draft, view, f"volumes of {one.part.origin}", partial(mounting.put, one, draft, view), None)
+    _passed(draft, view, "shared volumes", lambda: mounting.shared(placed, draft), None)
+    complete = parts.complete and bool(placed)
+    found: list[programs.App] = []
+    if not complete:
+        found = _passed(draft, view, "programs", lambda: programs.place(facts, draft), found)
+    bare = environment.Around(rewire.Map(environment.targets(draft), {}), {})
+    around = _passed(draft, view, "variables", lambda: _variables(facts, draft, placed, found), bare)
+    _passed(draft, view, "primary", lambda: finish.primary(placed, found, draft), None)
+    _passed(draft, view, "host names", lambda: hosts.put(placed, found, facts, draft), None)
+    _passed(draft, view, "health", lambda: finish.health(placed, draft), None)
+    homes: list[tasking.Home] = []
+    homes = _passed(
+        draft, view, "tasks", lambda: tasking.homes(facts, draft, placed, parts.stack.parts, found), homes
+    )
+    _passed(draft, view, "tasks", lambda: tasking.put(facts, draft, homes, placed, around), None)
+    _passed(draft, view, "migrations", lambda: setup.put(facts, draft, homes), None)
+    _passed(draft, view, "the program's server", lambda: _server(facts, draft, parts, found), None)
+    _passed(draft, view, "variables that nothing sets", lambda: _leftovers(facts, draft, parts, found), None)
     _evidence(draft)
     return draft
+
+
+def _passed(draft: Draft, view: View, source: str, make: Callable[[], T], otherwise: T) -> T:
+    """What one pass makes. One that fails leaves nothing half done, and costs its part alone."""
+    kept = draft.kept()
+    try:
+        return make()
+    except UNFORESEEN as error:
+        draft.restore(kept)
+        view.skip(source, misread(error))
+        return otherwise
 
 
 def _parts(facts: Facts, draft: Draft) -> Parts:

@@ -25,6 +25,8 @@ class Proposal:
 
 def settle(draft: Draft, root: Path | None) -> Proposal:
     """Render and validate until nothing is refused; each round takes at least one refused thing away."""
+    for name in draft.services:
+        _followers(draft, name)
     text = render.yaml(draft)
     loaded = parse(text, root=root)
     for _ in range(MAX_ROUNDS):
