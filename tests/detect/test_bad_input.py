@@ -89,7 +89,8 @@ def test_values_of_other_kinds_than_expected_are_survived(repo, files):
 
 
 def test_variables_without_a_value_are_asked_about_and_a_required_one_is_told(repo):
-    stack = STACK + "    environment: {A: '${WANTED:?set it}', B: '${PLAIN}'}\n  b: {image: 'x:${TAG}'}\n"
+    stack = "services:\n  b: {image: 'x:${TAG}'}\n  web:\n    image: nginx:1.26\n    environment:\n"
+    stack += "      A: '${WANTED:?set it}'\n      B: '${PLAIN}'\n"
     answer = init(repo({"compose.yaml": stack}).root)
     said = " ".join([*(f"{each.about} {each.question}" for each in answer.undecided), *answer.notes])
     assert answer.valid and all(name in said for name in ("TAG", "WANTED", "PLAIN"))
