@@ -1,4 +1,4 @@
-"""Programs that no container file runs: Procfile processes and package scripts, on official images."""
+"""Programs that no container file runs: processes, package scripts and servers, on official images."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from posixpath import join
 
-from devbay.detect import node, ports, python, versions, words
+from devbay.detect import ecosystems, node, ports, python, servers, versions, words
 from devbay.detect.draft import Draft
 from devbay.detect.facts import Origin, slug
 from devbay.detect.facts_of import Facts
@@ -22,6 +22,7 @@ _FRAMEWORK_PORTS = (
     ("astro", 4321), ("@angular/cli", 4200), ("@sveltejs/kit", 5173), ("vite", 5173), ("gatsby", 8000),
 )  # fmt: skip
 """Where the development servers listen unless told otherwise (their documentation)."""
+_COMPILED = frozenset({"go", "rust", "java", "elixir"})
 
 
 @dataclass
@@ -38,7 +39,43 @@ class App:
 def place(facts: Facts, draft: Draft) -> list[App]:
     """Put services for the Procfile's processes, else for the packages that have a server to start."""
     found = _procfile(facts, draft)
-    return found or _packages(facts, draft)
+    if found:
+        return found
+    found = _packages(facts, draft)
+    return found + _servers(facts, draft)
+
+
+def _servers(facts: Facts, draft: Draft) -> list[App]:
+    apps: list[App] = []
+    for server in facts.servers[:MAX_APPS]:
+        where = "" if server.folder == "." else f" in {server.folder}"
+        if server.argv is None:
+            text = f"no file says how the {server.language} server{where} is started"
+            draft.ask("services", text, *server.candidates, origin=server.origin)
+            continue
+        plain = "web" if server.folder == "." else slug(server.folder.rsplit("/", 1)[-1], "web")
+        names = (plain, f"{plain}-{server.language}", *(f"{plain}-{count}" for count in range(2, 99)))
+        name = next(each for each in names if each not in draft.services)
+        app = App(name, server.folder, dict(server.env), server.origin)
+        here = ("services", name)
+        draft.services[name] = {}
+        draft.say(here, server.origin)
+        toolchain(facts, draft, here, server.language, server.folder)
+        draft.put((*here, "start"), list(server.argv), server.origin)
+        if server.port is not None:
+            draft.put((*here, "port"), server.port, server.port_at)
+            app.env |= {"PORT": str(server.port)} if server.reads_port else {}
+            if server.language in _COMPILED:
+                probe = {"tcp": server.port, "timeout": "600s"}
+                draft.put((*here, "health"), probe, "its port must answer; it is compiled first")
+        if server.loopback is not None:
+            text = (
+                f"{name} listens on localhost, where only its own container reaches it: let it listen on all"
+            )
+            draft.ask("/".join((*here, "port")), text, origin=server.loopback)
+        app.origins = dict.fromkeys(app.env, server.origin)
+        apps.append(app)
+    return apps
 
 
 def _procfile(facts: Facts, draft: Draft) -> list[App]:
@@ -88,7 +125,8 @@ def _language(facts: Facts, argv: tuple[str, ...], folder: str) -> str | None:
         ("python", r"\b(python3?|gunicorn|uvicorn|celery|flask|django-admin|hypercorn|daphne|waitress)\b"),
         ("node", r"\b(node|npm|npx|pnpm|yarn|next|vite|tsx|ts-node|nodemon)\b"),
         ("ruby", r"\b(bundle|ruby|rails|rake|puma|sidekiq|bin/rails)\b"),
-        ("php", r"\b(php|composer|artisan)\b"), ("elixir", r"\b(mix|iex|elixir)\b"), ("java", r"\bjava\b"),
+        ("php", r"\b(php|composer|artisan)\b"), ("elixir", r"\b(mix|iex|elixir)\b"),
+        ("java", r"\bjava\b|\b(mvnw|gradlew)\b"), ("go", r"\bgo run\b"), ("rust", r"\bcargo\b"),
     )  # fmt: skip
     for language, pattern in hints:
         if re.search(pattern, text):
@@ -127,6 +165,10 @@ def toolchain(facts: Facts, draft: Draft, here: tuple[str, ...], language: str, 
 def _install(facts: Facts, language: str, folder: str) -> tuple[str, ...] | None:
     if language == "ruby" and facts.view.exists(normal(join(folder, "Gemfile"))):
         return ("bundle", "install")
+    if language == "elixir" and facts.view.exists(normal(join(folder, "mix.exs"))):
+        return ecosystems.MIX_INSTALL
+    if language == "go" and facts.view.exists(normal(join(folder, "go.mod"))):
+        return ("go", "mod", "download")
     builds = (build for build in facts.builds if build.language == language and build.folder == folder)
     return next((build.install for build in builds), None)
 
@@ -170,6 +212,11 @@ def _packages(facts: Facts, draft: Draft) -> list[App]:
     apps: list[App] = []
     for package in facts.packages:
         script = next((name for name in ("dev", "start", "serve") if _serves(package, name)), None)
+        if script is not None and any(
+            server.folder == package.folder and servers.runs(server.language, package.scripts[script])
+            for server in facts.servers
+        ):
+            continue  # it starts the program of another language
         if script is None or (package.member_folders and package.runs_others(script)):
             continue
         if len(apps) >= MAX_APPS:

@@ -11,6 +11,7 @@ from devbay.detect.facts import Origin, line_of
 from devbay.detect.files import View, folder_of, normal
 
 MAX_PROJECTS = 60
+MIX_INSTALL = ("sh", "-c", "mix local.hex --force && mix local.rebar --force && mix deps.get")
 
 
 @dataclass(frozen=True)
@@ -110,5 +111,4 @@ def _elixir(view: View) -> Iterator[Build]:
         if _has(view, folder, r"_test\.exs$") and not any(
             folder != "." and view.exists(normal(f"{up}/mix.exs")) for up in _above(folder)
         ):
-            install = ("sh", "-c", "mix local.hex --force && mix local.rebar --force && mix deps.get")
-            yield Build("elixir", folder, ("mix", "test"), "mix", Origin(file), install)
+            yield Build("elixir", folder, ("mix", "test"), "mix", Origin(file), MIX_INSTALL)

@@ -16,6 +16,7 @@ from devbay.detect import (
     procfile,
     python,
     recipes,
+    servers,
 )
 from devbay.detect.facts import Origin
 from devbay.detect.files import View
@@ -43,6 +44,7 @@ class Facts:
     shapes: tuple[envfiles.Variable, ...] = ()
     builds: tuple[ecosystems.Build, ...] = ()
     steps: tuple[migrations.Step, ...] = ()
+    servers: tuple[servers.Server, ...] = ()
 
     def project(self, folder: str) -> python.Project | None:
         return next((each for each in self.projects if each.folder == folder), None)
@@ -73,6 +75,7 @@ def gather(view: View) -> Facts:
         steps=_safely(
             view, "migrations", lambda: migrations.steps(view, packages, projects, found, processes)
         ),
+        servers=_safely(view, "servers", lambda: servers.servers(view, packages, found)),
         shapes=_safely(view, ".env.example", lambda: _shapes(view)),
     )
 
