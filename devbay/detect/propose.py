@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from devbay.detect import apps as programs
 from devbay.detect import (
+    coded,
     compose_stack,
     containers,
     environment,
@@ -65,6 +66,7 @@ def propose(view: View, name: str) -> Draft:
         found = _passed(draft, view, "programs", lambda: programs.place(facts, draft), found)
     bare = environment.Around(rewire.Map(environment.targets(draft), {}), {})
     around = _passed(draft, view, "variables", lambda: _variables(facts, draft, placed, found), bare)
+    _passed(draft, view, "addresses in code", lambda: coded.put(view, found, draft), None)
     _passed(draft, view, "primary", lambda: finish.primary(placed, found, draft), None)
     _passed(draft, view, "host names", lambda: hosts.put(placed, found, facts, draft), None)
     _passed(draft, view, "health", lambda: finish.health(placed, draft), None)
@@ -168,7 +170,8 @@ def _variables(
     stores = {name: target for name, target in places.targets.items() if target.family is not None}
     for app in found:
         env = environment.Env(dict(app.env), dict(app.origins))
-        env.named = {variable.name: variable for variable in facts.shapes if not is_secret(variable.name)}
+        env.named = coded.stores(facts.view, app, found)
+        env.named |= {variable.name: variable for variable in facts.shapes if not is_secret(variable.name)}
         environment.write(app.name, env, environment.Around(places, stores, shared, scheme), draft)
         _app_needs(app, draft)
     for name, target in environment.targets(draft).items():
