@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from posixpath import join
@@ -55,13 +56,7 @@ class Package:
 
     def argv(self, script: str, *, at_home: bool) -> tuple[str, ...]:
         """The command of a script; `at_home`: it starts in the package's folder, else in the root."""
-        if at_home or self.folder == ".":
-            place: tuple[str, ...] = ()
-        else:
-            place = (
-                {"npm": "--prefix", "pnpm": "--dir", "yarn": "--cwd", "bun": "--cwd"}[self.manager],
-                self.folder,
-            )
+        place = () if at_home else self._place()
         if script == "test" and self.manager != "bun":
             return (self.manager, *place, "test")
         return (
@@ -73,15 +68,24 @@ class Package:
     def install(self) -> tuple[str, ...]:
         """Installs what the lock file says, or resolves anew without one."""
         pinned = f"@{self.manager_version}" if self.manager_version else ""
-        locked = self.lock is not None
+        locked, place = self.lock is not None, self._place()
         if self.manager == "npm":
-            return ("npm", "ci") if locked else ("npm", "install", "--no-audit", "--no-fund")
+            new = ("install", "--no-audit", "--no-fund", "--no-package-lock")
+            return ("npm", *place, *(("ci",) if locked else new))
         frozen = " --frozen-lockfile" if locked else ""
+        run = shlex.join((self.manager, *place, "install"))
         if self.manager == "yarn" and self.manager_version and not self.manager_version.startswith("1."):
-            return ("sh", "-c", f"corepack enable && yarn install{' --immutable' if locked else ''}")
+            return ("sh", "-c", f"corepack enable && {run}{' --immutable' if locked else ''}")
         package = {"pnpm": f"pnpm{pinned}", "yarn": f"yarn{pinned}", "bun": f"bun{pinned}"}[self.manager]
         force = " --force" if self.manager == "yarn" else ""
-        return ("sh", "-c", f"npm install -g{force} {package} && {self.manager} install{frozen}")
+        return ("sh", "-c", f"npm install -g{force} {package} && {run}{frozen}")
+
+    def _place(self) -> tuple[str, ...]:
+        """The words that have the manager work in the package's folder instead of the root."""
+        if self.folder == ".":
+            return ()
+        flag = {"npm": "--prefix", "pnpm": "--dir", "yarn": "--cwd", "bun": "--cwd"}[self.manager]
+        return (flag, self.folder)
 
 
 def packages(view: View) -> tuple[Package, ...]:
