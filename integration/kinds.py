@@ -120,7 +120,8 @@ services:
       POSTGRES_PASSWORD: postgres
 """,
         "Dockerfile": PYTHON_DOCKERFILE,
-        "requirements.txt": "django\ndj-database-url\npsycopg[binary]\ncelery\nredis\npytest\npytest-django\n",
+        "requirements.txt": "django<6\ndj-database-url\npsycopg[binary]\ncelery[redis]\n"
+        "pytest\npytest-django\n",
         "pytest.ini": "[pytest]\nDJANGO_SETTINGS_MODULE = site_.settings\n",
         "manage.py": """\
 import os
