@@ -5,7 +5,7 @@ PY := .venv/bin/python
 # Tests of one file share a home and its daemon; homes do not meet.
 SPREAD := -n 2 --dist loadfile
 
-.PHONY: demo test engine integration bench lint unit clean
+.PHONY: demo test engine integration host bench lint unit clean
 .DEFAULT_GOAL := demo
 
 demo: .venv/.devbay
@@ -22,6 +22,11 @@ engine:
 
 integration: engine lint unit
 	@$(PY) -m pytest integration $(SPREAD) --durations=25 --durations-min=1
+	@$(PY) integration/leftovers.py
+
+# What needs no engine, on a machine without one.
+host: .venv/.dev
+	@$(PY) -m pytest integration --runtime host $(SPREAD)
 	@$(PY) integration/leftovers.py
 
 bench: engine .venv/.dev

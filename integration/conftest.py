@@ -19,15 +19,37 @@ BROWSER_FLAGS = (
 )  # fmt: skip
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    about = "only the tests of this runtime; those of the host need no container engine"
+    parser.addoption("--runtime", choices=("docker", "host"), help=about)
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Nothing is tried without an engine, but for `-k host`: what runs without one."""
-    if session.config.option.keyword == "host":
+    """Nothing is tried without an engine, but for what runs without one."""
+    if session.config.option.runtime == "host":
         return
     found = shutil.which("docker")
     answer = subprocess.run([found, "version"], capture_output=True, text=True) if found else None
     if answer is None or answer.returncode:
         reason = answer.stderr.strip() if answer else "there is no `docker` command"
-        pytest.exit(f"no container engine answers ({reason}); `make engine` gives one", returncode=3)
+        pytest.exit(
+            f"no container engine answers ({reason}); `make engine` gives one, `make host` needs none",
+            returncode=3,
+        )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if wanted := config.option.runtime:
+        others = [item for item in items if runtime_of(item) != wanted]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if runtime_of(item) == wanted]
+
+
+def runtime_of(item: pytest.Item) -> str:
+    """The runtime that a test is about."""
+    given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    alone = "host" if item.path.name.startswith("test_host_") else "docker"
+    return str(given.get("house") or given.get("own_house") or alone)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
