@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -67,6 +68,18 @@ WITH_DATABASE = TINY.replace(
     "services:\n  db:\n    image: redis:7\n    start: [redis-server, --appendonly, 'yes']\n    port: 6379\n"
     "    health: {cmd: [redis-cli, ping]}\n",
 ).replace("    port: 8080\n", "    port: 8080\n    primary: true\n")
+SQL = ("env", "PGPASSWORD=word", "psql", "-h", "127.0.0.1", "-U", "postgres", "-qAt")
+WITH_POSTGRES = """\
+version: 1
+project: power
+services:
+  db:
+    image: postgres:17
+    env: {POSTGRES_PASSWORD: word}
+    port: 5432
+    health: {cmd: [pg_isready, -U, postgres]}
+tasks: {}
+"""
 FILES = {
     "leaves.py": WILD.format(preparation="") + "import time; time.sleep(9999)\n",
     "daemonises.py": WILD.format(preparation=""),
@@ -151,8 +164,9 @@ def test_a_service_that_ignores_being_asked_to_end_is_ended(house: House, bay: C
     path = bay("stubborn.py")
     info = house.json("new", "one", cwd=path)
     wait_for(lambda: len(sleepers()) == 2, "the children")
+    house.devbay("cool", "one", cwd=path)
+    assert (sleepers(), house.running(), marked(house)) == ([], {}, [])
     house.devbay("rm", "one", cwd=path)
-    assert sleepers() == []
     assert house.objects(info["id"]) == []
 
 
@@ -185,9 +199,7 @@ def test_a_listener_that_took_the_port_is_never_taken_for_the_service(house: Hou
     """The port is free when it is given, and held by another process before the service binds it."""
     path = bay("serve.py, go", health="{http: /, timeout: 15s}")
     going = house.start("new", "one", "--json", cwd=path)
-    pid = int(wait_for(lambda: house.running().get("web"), "the service to start").split()[0])
-    words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    port = next(int(word[5:]) for word in words if word.startswith(b"PORT="))
+    port = wait_for(lambda: _given(house), "the service to start")
     script = FILES["serve.py"].replace("the service itself", "another")
     other = subprocess.Popen([sys.executable, "-c", script], env={**os.environ, "PORT": str(port)})
     try:
@@ -201,6 +213,66 @@ def test_a_listener_that_took_the_port_is_never_taken_for_the_service(house: Hou
         else:
             assert f"port {port}" in web["reason"]
         assert asked(port) == "another", "it was spared"
+    finally:
+        other.kill()
+        other.wait()
+
+
+def test_a_service_that_never_listens_is_not_healthy_by_another_listener(
+    house: House, bay: Callable[..., Path]
+):
+    """Whoever takes each port that the service is given answers its probe, and is not the service."""
+    path = bay("serve.py, never", health="{http: /, timeout: 4s}")
+    going = house.start("new", "one", "--json", cwd=path)
+    script = FILES["serve.py"].replace("the service itself", "another")
+    others: dict[int, subprocess.Popen[bytes]] = {}
+    try:
+        while going.poll() is None:
+            port = _given(house)
+            if port and port not in others:
+                others[port] = subprocess.Popen(
+                    [sys.executable, "-c", script], env={**os.environ, "PORT": str(port)}
+                )
+            time.sleep(0.02)
+        said, _ = going.communicate(timeout=60)
+        web = service(json.loads(said))
+        assert going.returncode == 1
+        assert web["health"] == "unhealthy"
+        assert others, "nobody took a port"
+        assert any(str(port) in web["reason"] for port in (*others, web["ports"]["port"])), web["reason"]
+        assert [other.poll() for other in others.values()] == [None] * len(others), "they were spared"
+    finally:
+        for other in others.values():
+            other.kill()
+            other.wait()
+
+
+def _given(house: House) -> int | None:
+    """The port that the service's process was told, if it runs."""
+    pid = house.running().get("web", "").split(" ")[0]
+    try:
+        words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if pid else []
+    except OSError:
+        return None
+    return next((int(word[5:]) for word in words if word.startswith(b"PORT=")), None)
+
+
+def test_a_port_taken_while_its_bay_was_cold_is_replaced_and_that_is_said(
+    house: House, bay: Callable[..., Path]
+):
+    path = bay("serve.py", health="{http: /}")
+    port = service(house.json("new", "one", cwd=path))["ports"]["port"]
+    house.devbay("cool", "one", cwd=path)
+    script = FILES["serve.py"].replace("the service itself", "another")
+    other = subprocess.Popen([sys.executable, "-c", script], env={**os.environ, "PORT": str(port)})
+    try:
+        wait_for(lambda: _listens(port), "the other process to listen")
+        info = house.json("up", "one", cwd=path)
+        web = service(info)
+        assert (web["health"], web["ports"]["port"] != port) == ("healthy", True)
+        assert asked(web["ports"]["port"]) == "the service itself"
+        assert asked(port) == "another", "it was spared"
+        assert [text for text in info["warnings"] if f"port {port}" in text and "another process" in text]
     finally:
         other.kill()
         other.wait()
@@ -288,17 +360,7 @@ def test_after_a_reboot_the_status_says_so_and_up_brings_everything_back(
     path = make("tiny", "reboot", WITH_DATABASE)
     info = house.json("new", "one", cwd=path)
     assert told(info, "SET word kept") == "+OK"
-    folders = [folder_of(house, info["id"], each["name"]) for each in info["services"]]
-    house.kill_daemon()
-    for pid in [*(kept(house, info["id"], folder.name).keeper for folder in folders), *marked(house)]:
-        _kill(pid)
-    wait_for(lambda: not marked(house), "every process to be dead")
-    shutil.rmtree(house.runtime)
-    house.runtime.mkdir(mode=0o700)
-    for folder in folders:
-        file = folder / "state.json"
-        file.write_text(json.dumps({**json.loads(file.read_text()), "boot": "another"}))
-
+    reboot(house, info)
     seen = house.json("status", "one", cwd=path)
     assert seen["state"] == "failed"
     assert {each["state"] for each in seen["services"]} == {"failed"}
@@ -309,6 +371,42 @@ def test_after_a_reboot_the_status_says_so_and_up_brings_everything_back(
     assert told(after, "GET word").endswith("kept")
     house.devbay("rm", "one", cwd=path)
     assert house.objects(info["id"]) == []
+
+
+def test_a_database_that_lost_power_has_its_rows_after_the_reboot(house: House, make: Callable[..., Path]):
+    """Postgres left its lock file, which names a process id that another program may have by now."""
+    path = make("tiny", "power", WITH_POSTGRES)
+    info = house.json("new", "one", cwd=path)
+    sql = ("exec", "one", "db", "--", *SQL, "-p", str(service(info, "db")["ports"]["port"]), "-c")
+    house.devbay(*sql, "CREATE TABLE t AS SELECT 4711 AS word", cwd=path)
+    (lock,) = Place.of(house.home).data(info["id"], "db").rglob("postmaster.pid")
+    reboot(house, info)
+    foreign = subprocess.Popen(["sleep", "600"])
+    try:
+        lock.write_text("\n".join([str(foreign.pid), *lock.read_text().split("\n")[1:]]))
+        assert service(house.json("status", "one", cwd=path), "db")["reason"] == "the machine was restarted"
+        assert house.json("up", "one", cwd=path)["state"] == "running"
+        assert house.devbay(*sql, "SELECT word FROM t", cwd=path).out == "4711\n"
+        house.devbay("rm", "one", cwd=path)
+        assert house.objects(info["id"]) == []
+        assert foreign.poll() is None
+    finally:
+        foreign.kill()
+        foreign.wait()
+
+
+def reboot(house: House, info: dict[str, Any]) -> None:
+    """End every process of a house at once, and have its files as another boot finds them."""
+    folders = [folder_of(house, info["id"], each["name"]) for each in info["services"]]
+    house.kill_daemon()
+    for pid in [*(kept(house, info["id"], folder.name).keeper for folder in folders), *marked(house)]:
+        _kill(pid)
+    wait_for(lambda: not marked(house), "every process to be dead")
+    shutil.rmtree(house.runtime)
+    house.runtime.mkdir(mode=0o700)
+    for folder in folders:
+        file = folder / "state.json"
+        file.write_text(json.dumps({**json.loads(file.read_text()), "boot": "another"}))
 
 
 def marked(house: House) -> list[int]:
