@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from posixpath import join
 
-from devbay.detect import ecosystems, node, ports, python, servers, versions, words
+from devbay.detect import ecosystems, families, node, ports, python, servers, versions, words
 from devbay.detect.draft import Draft
 from devbay.detect.facts import Origin, slug
 from devbay.detect.facts_of import Facts
@@ -38,11 +38,25 @@ class App:
 
 def place(facts: Facts, draft: Draft) -> list[App]:
     """Put services for the Procfile's processes, else for the packages that have a server to start."""
-    found = _procfile(facts, draft)
-    if found:
-        return found
-    found = _packages(facts, draft)
-    return found + _servers(facts, draft)
+    found = _procfile(facts, draft) or [*_packages(facts, draft), *_servers(facts, draft)]
+    if facts.editor is not None:
+        for app in found:
+            app.env = {**facts.editor.env, **app.env}
+            app.origins |= {key: facts.editor.origin(key) for key in facts.editor.env}
+        own = [port for port in facts.editor.ports if port not in families.PORTS.values() or port == 8080]
+        if len(found) == 1 and own and "port" not in draft.services[found[0].name]:
+            draft.put(("services", found[0].name, "port"), own[0], facts.editor.origin("forwardPorts"))
+    return found
+
+
+def starts(facts: Facts) -> bool:
+    """Whether a file says how a program is started."""
+    processes = (each for each in facts.processes if each.name not in ("release", "postdeploy"))
+    return (
+        any(_language(facts, each.argv, ".") for each in processes)
+        or any(_script(each) for each in facts.packages)
+        or any(each.argv is not None for each in facts.servers)
+    )
 
 
 def _servers(facts: Facts, draft: Draft) -> list[App]:
@@ -139,12 +153,15 @@ def _language(facts: Facts, argv: tuple[str, ...], folder: str) -> str | None:
 def toolchain(facts: Facts, draft: Draft, here: tuple[str, ...], language: str, folder: str) -> None:
     """The image of a language and what installs the folder's dependencies there."""
     project, package = facts.project(folder), facts.package(folder)
-    asked, where = _asked(facts, language, project, package)
-    version = versions.version(facts.view, language, folder, asked=asked, asked_in=where)
-    draft.put((*here, "image"), version.image, version.origin or f"no file names a version of {language}")
-    if version.origin is None:
-        text = f"no file names a version of {language}; {version.number} is taken"
-        draft.ask("/".join((*here, "image")), text)
+    if facts.editor is None:
+        _official(facts, draft, here, language, folder)
+    elif facts.editor.image:
+        draft.put((*here, "image"), facts.editor.image, facts.editor.origin("image"))
+    else:
+        made = {key: value for key, value in (facts.editor.build or {}).items() if value}
+        made["context"] = made["context"] if made["context"] == "." else f"./{made['context']}"
+        draft.put((*here, "build"), made, facts.editor.origin("build"))
+        draft.put((*here, "workdir"), "/workspace", None)
     if language == "python" and project is not None and (install := project.install()):
         draft.put((*here, "install"), list(install), project.files[0] if project.files else None)
     elif language == "node" and package is not None:
@@ -160,6 +177,16 @@ def toolchain(facts: Facts, draft: Draft, here: tuple[str, ...], language: str, 
         draft.ask("/".join((*here, "install")), text)
     if folder != "." and language != "node":
         draft.put((*here, "workdir"), f"/workspace/{folder}", None)
+
+
+def _official(facts: Facts, draft: Draft, here: tuple[str, ...], language: str, folder: str) -> None:
+    """The official image of a language, in the version that files ask for."""
+    asked, where = _asked(facts, language, facts.project(folder), facts.package(folder))
+    version = versions.version(facts.view, language, folder, asked=asked, asked_in=where)
+    draft.put((*here, "image"), version.image, version.origin or f"no file names a version of {language}")
+    if version.origin is None:
+        text = f"no file names a version of {language}; {version.number} is taken"
+        draft.ask("/".join((*here, "image")), text)
 
 
 def _install(facts: Facts, language: str, folder: str) -> tuple[str, ...] | None:
@@ -246,6 +273,12 @@ def _packages(facts: Facts, draft: Draft) -> list[App]:
             draft.put((*here, "port"), port, source)
         apps.append(app)
     return apps
+
+
+def _script(package: node.Package) -> str | None:
+    """The script that starts a package's own server."""
+    script = next((name for name in ("dev", "start", "serve") if _serves(package, name)), None)
+    return None if script and package.member_folders and package.runs_others(script) else script
 
 
 def _serves(package: node.Package, script: str) -> bool:

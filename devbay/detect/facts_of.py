@@ -46,6 +46,14 @@ class Facts:
     steps: tuple[migrations.Step, ...] = ()
     servers: tuple[servers.Server, ...] = ()
 
+    @property
+    def editor(self) -> devcontainer.Devcontainer | None:
+        """The container that an editor opens, where it says what is in it and not what it starts."""
+        first = next(iter(self.devcontainers), None)
+        if first is None or first.compose or not (first.image or first.build):
+            return None
+        return None if first.commands.keys() & {"postStartCommand", "postAttachCommand"} else first
+
     def project(self, folder: str) -> python.Project | None:
         return next((each for each in self.projects if each.folder == folder), None)
 

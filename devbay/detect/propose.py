@@ -101,7 +101,9 @@ def _parts(facts: Facts, draft: Draft) -> Parts:
     complete = bool(parts) and stacks.runs_the_app(parts)
     for config in facts.devcontainers[:1]:
         draft.questions += config.questions
-        if not parts and not config.compose and (config.build or config.image):
+        if facts.editor is config and programs.starts(facts):
+            draft.note(f"the programs run in the editor's container [{config.file}]")
+        elif not parts and not config.compose and (config.build or config.image):
             parts.append(stacks.from_devcontainer(config, draft))
             complete = True
         elif config.compose == stack.files and config.service:
