@@ -49,6 +49,9 @@ class View:
         self._files = tuple(sorted(self._walk()))
         self._known = frozenset(self._files)
         self._folders = frozenset(_folders(self._files))
+        self._by_name: dict[str, list[str]] = {}
+        for file in self._files:
+            self._by_name.setdefault(file.rsplit("/", 1)[-1], []).append(file)
 
     def files(self) -> tuple[str, ...]:
         """Every file, sorted; those in `LEFT_OUT` folders and those with unprintable names are not there."""
@@ -68,8 +71,7 @@ class View:
 
     def named(self, *names: str) -> tuple[str, ...]:
         """The files with one of these base names, the shallowest first."""
-        wanted = frozenset(names)
-        found = (file for file in self._files if file.rsplit("/", 1)[-1] in wanted)
+        found = (file for name in frozenset(names) for file in self._by_name.get(name, ()))
         return tuple(sorted(found, key=lambda file: (file.count("/"), file)))
 
     def below(self, folder: str) -> tuple[str, ...]:
