@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import glob
 import os
 import re
 import subprocess
@@ -56,7 +57,8 @@ def kept(family: str, layout: Layout, machine: Machine) -> Iterator[Installed]:
     root = machine.folder(layout.variable, layout.default) if layout.variable else _below(layout, machine)
     depth = layout.pattern.split("/").index("*") if "*" in layout.pattern else None
     found: list[Installed] = []
-    for program in sorted(root.glob(layout.pattern)):
+    # not `root.glob`, which raises where the folder is another user's
+    for program in sorted(root / name for name in glob.glob(layout.pattern, root_dir=root)):  # noqa: PTH207
         folder = program.relative_to(root).parts[depth] if depth is not None else ""
         if depth is not None and root.joinpath(*program.relative_to(root).parts[: depth + 1]).is_symlink():
             continue  # `3.12 -> 3.12.1`
@@ -96,7 +98,7 @@ def _names(patterns: tuple[str, ...], numbers: tuple[int, ...]) -> list[str]:
 
 def _real(program: Path) -> Path | None:
     """The file behind a name on PATH; shims of one manager are one file each, or links to one, by name."""
-    if not (program.is_file() and os.access(program, os.X_OK)):
+    if not (os.access(program, os.X_OK) and program.is_file()):
         return None
     real = program.resolve()
     return real if real.name.startswith(program.name[:2]) else program
@@ -175,7 +177,7 @@ def said_by(output: str, program: Path) -> Iterator[Installed]:
     real = program
     for path in (Path(name) for name in named):
         for candidate in (path, path / "bin" / program.name):
-            if candidate.is_file() and os.access(candidate, os.X_OK):
+            if os.access(candidate, os.X_OK) and candidate.is_file():
                 real = candidate
     sdks = re.findall(rf"^({NUMBERS}\S*) \[", output, re.MULTILINE)
     if not sdks:

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -92,6 +96,14 @@ def test_a_version_manager_is_taken_where_path_has_another_version(put: Put, mac
     assert found.bin == (found.program.parent,)
 
 
+def test_a_version_manager_that_cannot_be_looked_into_has_nothing(put: Put, machine: Machine) -> None:
+    put("bin/python3", "Python 3.11.2")
+    too_long = Machine(machine.path, machine.user_home, {"PYENV_ROOT": f"/{'x' * 300}"})  # also for root
+    found = find("python:3.12", too_long)
+    assert found is not None
+    assert found.version == "3.11.2"
+
+
 def test_a_tag_without_a_version_means_the_persons_own_default(put: Put, machine: Machine) -> None:
     put("bin/node", "v18.1.0")
     put("home/.nvm/versions/node/v22.14.1/bin/node", "v22.14.1")
@@ -148,6 +160,30 @@ def test_a_program_that_does_not_start_is_passed_over(put: Put, machine: Machine
     put("home/.nvm/versions/node/v22.1.0/bin/node", "v22.1.0")
     found = find("node:22", machine)
     assert found is not None and found.version == "22.1.0"
+
+
+def test_a_program_in_a_folder_that_the_user_may_not_enter_is_passed_over() -> None:
+    """On a machine that root set up, names on everybody's PATH may lead into root's home."""
+    root = Path(tempfile.mkdtemp())
+    try:
+        (root / "closed").mkdir()
+        (root / "closed/python3").write_text("#!/bin/sh\necho 3.12.1\n")
+        (root / "closed/python3").chmod(0o755)
+        (root / "closed").chmod(0)
+        root.chmod(0o755)
+        (root / "python3").symlink_to(root / "closed/python3")
+        child = os.fork()
+        if child == 0:
+            if os.geteuid() == 0:
+                os.setresuid(65534, 65534, 65534)
+            with contextlib.suppress(OSError):
+                found = find("python:3.12", Machine(str(root), root / "home")) is not None
+                os._exit(int(found))
+            os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        (root / "closed").chmod(0o700)
+        shutil.rmtree(root)
 
 
 def test_a_program_is_asked_once_until_it_changes(put: Put, machine: Machine, tmp_path: Path) -> None:
