@@ -81,7 +81,7 @@ def _url(match: re.Match[str], variable: str, own: str, places: Map) -> str:
     if host not in LOCAL:
         return escaped(match[0])
     meant = places.published.get(port or 80)
-    if meant is None and port is not None and port in places.targets[own].ports and web:
+    if meant is None and port is not None and web and _listens(own, port, places):
         meant = (own, port)
     if meant is None:
         return escaped(match[0])
@@ -89,6 +89,11 @@ def _url(match: re.Match[str], variable: str, own: str, places: Map) -> str:
     if web and not _SERVER_SIDE.search(variable.upper()):
         return _public(target, meant[1], path, match[0])
     return escaped(match[0]) if target.name == own else _inner(match, target, meant[1], path, web)
+
+
+def _listens(own: str, port: int, places: Map) -> bool:
+    """Whether it is a service with that port itself; a task is none."""
+    return own in places.targets and port in places.targets[own].ports
 
 
 def _public(target: Target, port: int, path: str, otherwise: str) -> str:
@@ -198,7 +203,7 @@ def by_name(
 def _site(variable: Variable, own: str, places: Map) -> str | None:
     port = variable.port or 80
     meant = places.published.get(port)
-    if meant is None and port in places.targets[own].ports:
+    if meant is None and _listens(own, port, places):
         meant = (own, port)
     if meant is None:
         return None

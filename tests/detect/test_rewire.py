@@ -90,3 +90,7 @@ def test_of_two_datastores_of_a_kind_none_is_guessed():
         Variable("REDIS_URL", Origin("x")), {"cache": CACHE, "jobs": other}, "x", "web", PLACES
     )
     assert found is None
+
+
+def test_an_address_of_this_machine_that_a_task_names_is_left_as_it_is():
+    assert rewire.value("http://localhost:3999/a", "URL", "test", PLACES) == "http://localhost:3999/a"
