@@ -209,6 +209,8 @@ class HostRuntime:
         if met.provider is None or met.server is None or spec.kind != "service":
             return self._assembler.launch(spec, met, name=spec.name)
         data = self.place.data(spec.bay.id, spec.name)
+        if not self._is_running(spec):
+            met.provider.clean(data)
         launch = met.provider.launch(spec, met.server, data, owner_of(data, owner(spec.bay.id)))
         return dataclasses.replace(launch, restart=spec.restart, limits=spec.limits)
 

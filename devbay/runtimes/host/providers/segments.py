@@ -1,4 +1,4 @@
-"""Shared memory that a killed Postgres leaves in the kernel: 56 bytes that outlive its data directory."""
+"""What a killed Postgres leaves: 56 bytes of the kernel's shared memory, and a lock with its process id."""
 
 from __future__ import annotations
 
@@ -24,6 +24,24 @@ def remove_left_segment(data: Path) -> bool:
     libc = ctypes.CDLL(None, use_errno=True)
     abandoned = _abandoned(key, segment, user) if TABLE.exists() else libc.shmget(key, 0, 0) == segment
     return abandoned and bool(libc.shmctl(segment, IPC_RMID, None) == 0)
+
+
+def remove_left_lock(data: Path) -> bool:
+    """Remove a `postmaster.pid` whose process is another program by now; False if there is none to remove.
+
+    Postgres itself takes every process of its user for a server that still runs, and does not start
+    (CreateLockFile in its miscinit.c). A server of this data works in it; without /proc the file stays.
+    """
+    lock = data / "postmaster.pid"
+    try:
+        pid = int(lock.read_text().splitlines()[0])
+        at = Path(f"/proc/{pid}/cwd").readlink()
+    except (OSError, IndexError, ValueError):
+        return False  # no lock, or one of a process that is gone or another user's: Postgres replaces it
+    if at == data.resolve():
+        return False
+    lock.unlink()
+    return True
 
 
 def _abandoned(key: int, segment: int, user: int) -> bool:
