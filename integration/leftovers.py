@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shutil
 import signal
@@ -46,9 +47,11 @@ def forget(home: str) -> None:
     (LEDGER / home).unlink(missing_ok=True)
 
 
+@functools.lru_cache(maxsize=1)
 def has_engine() -> bool:
-    """Whether this machine has an engine's client: without one nothing can be left on an engine."""
-    return shutil.which("docker") is not None
+    """Whether an engine answers this user at first: where none does, nothing can be left on one."""
+    found = shutil.which("docker")
+    return found is not None and not subprocess.run([found, "version"], capture_output=True).returncode
 
 
 def kept(home: str, bay: str = "") -> list[tuple[int, str, str]]:
