@@ -21,6 +21,7 @@ from devbay.detect import (
     rewire,
     setup,
     stacks,
+    starters,
     tasking,
 )
 from devbay.detect.containers import Placed
@@ -64,6 +65,8 @@ def propose(view: View, name: str) -> Draft:
     found: list[programs.App] = []
     if not complete:
         found = _passed(draft, view, "programs", lambda: programs.place(facts, draft), found)
+    if not draft.services and not found and not _hints(facts):
+        found = _passed(draft, view, "starters", lambda: starters.place(facts, draft), found)
     bare = environment.Around(rewire.Map(environment.targets(draft), {}), {})
     around = _passed(draft, view, "variables", lambda: _variables(facts, draft, placed, found), bare)
     _passed(draft, view, "addresses in code", lambda: coded.put(view, found, draft), None)
@@ -240,12 +243,17 @@ def _server(facts: Facts, draft: Draft, parts: Parts, found: list[programs.App])
     """Where no file starts the program, say so, with what a CI script or an editor's configuration shows."""
     if found or parts.complete:
         return
-    hints = [
+    hints = _hints(facts)
+    text = "no file says how the application's server starts, so no service runs it"
+    draft.ask("services", text, *dict.fromkeys(hint.rstrip("& ") for hint in hints[:3]))
+
+
+def _hints(facts: Facts) -> list[str]:
+    """Steps of CI that start the program's server."""
+    return [
         step.text for job in facts.jobs for step in job.steps
         if re.search(r"\b(uvicorn|gunicorn|flask\b.*\brun|runserver|npm (run )?(start|dev))\b", step.text)
     ]  # fmt: skip
-    text = "no file says how the application's server starts, so no service runs it"
-    draft.ask("services", text, *dict.fromkeys(hint.rstrip("& ") for hint in hints[:3]))
 
 
 def _leftovers(facts: Facts, draft: Draft, parts: Parts, found: list[programs.App]) -> None:
