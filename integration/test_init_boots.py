@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from integration.house import House
-from integration.kinds import KINDS, QUICK, Kind
+from integration.kinds import KINDS, QUICK, SAID, STARTERS, Kind
 from integration.repositories import git, repository
 
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
@@ -26,14 +26,8 @@ def house() -> Iterator[House]:
 
 @pytest.mark.parametrize("kind", FULL)
 def test_what_init_writes_boots_in_two_bays_unedited(kind: Kind, house: House, page: Any):
-    path = repository(house.root / "repositories" / kind.name, kind.files)
-    house.repositories.append(path)
-    house.devbay("init", str(path))
-    git(path, "add", "devbay.yaml")
-    git(path, "commit", "-q", "-m", "Say what a bay is")
-    bays = [house.json("new", name, cwd=path, timeout=400, code=None) for name in ("one", "two")]
+    path, bays = two_bays(house, kind.name, kind.files)
     for bay in bays:
-        assert bay["state"] == "running", f"{bay}\n{(path / 'devbay.yaml').read_text()}"
         assert kind.services <= {each["name"] for each in bay["services"]}
     assert [visit(page, bays[0]["public_url"]) for _ in range(2)] == [1, 2]
     assert visit(page, bays[1]["public_url"]) == 1, "the bays share what they count"
@@ -43,6 +37,30 @@ def test_what_init_writes_boots_in_two_bays_unedited(kind: Kind, house: House, p
         assert run["counts"]["passed"] == passed, run
     for name in ("one", "two"):
         house.devbay("rm", name, "--force", cwd=path)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("starter", STARTERS)
+def test_a_starter_boots_in_two_bays_unedited(starter: str, house: House, page: Any):
+    path, bays = two_bays(house, f"starter-{starter}", STARTERS[starter])
+    assert f"the starter {starter}, " in (path / "devbay.yaml").read_text()
+    for bay in bays:
+        page.goto(bay["public_url"])
+        assert SAID in page.inner_text("body")
+        house.devbay("rm", bay["name"], "--force", cwd=path)
+
+
+def two_bays(house: House, name: str, files: dict[str, str]) -> tuple[Path, list[dict[str, Any]]]:
+    """A repository of these files and what `devbay init` writes for them, and two bays of it that run."""
+    path = repository(house.root / "repositories" / name, files)
+    house.repositories.append(path)
+    house.devbay("init", str(path))
+    git(path, "add", "devbay.yaml")
+    git(path, "commit", "-q", "-m", "Say what a bay is")
+    bays = [house.json("new", name, cwd=path, timeout=400, code=None) for name in ("one", "two")]
+    for bay in bays:
+        assert bay["state"] == "running", f"{bay}\n{(path / 'devbay.yaml').read_text()}"
+    return path, bays
 
 
 def visit(page: Any, url: str) -> int:
