@@ -178,7 +178,8 @@ class House:
         for place in os.environ["PATH"].split(":"):
             for program in sorted(Path(place).iterdir()) if Path(place).is_dir() else ():
                 link = folder / program.name
-                if not program.name.startswith(("docker", "podman")) and not link.is_symlink():
+                engine = program.name.startswith(("docker", "podman"))
+                if not engine and not link.is_symlink() and os.access(program, os.X_OK):
                     link.symlink_to(program)
         return str(folder)
 
