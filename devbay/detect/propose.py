@@ -13,6 +13,7 @@ from devbay.detect import (
     coded,
     compose_stack,
     containers,
+    envfiles,
     environment,
     families,
     finish,
@@ -175,7 +176,7 @@ def _variables(
     stores = {name: target for name, target in places.targets.items() if target.family is not None}
     for app in found:
         env = environment.Env(dict(app.env), dict(app.origins))
-        env.named = coded.stores(facts.view, app, found)
+        env.named = _asked_by_ci(facts) | coded.stores(facts.view, app, found)
         env.named |= {variable.name: variable for variable in facts.shapes if not is_secret(variable.name)}
         environment.write(app.name, env, environment.Around(places, stores, shared, scheme), draft)
         _app_needs(app, draft)
@@ -183,6 +184,12 @@ def _variables(
         if name in places.targets:
             stores[name] = target
     return environment.Around(replace(places, targets=environment.targets(draft)), stores, shared, scheme)
+
+
+def _asked_by_ci(facts: Facts) -> dict[str, envfiles.Variable]:
+    """What CI gives its jobs, by name alone: of use where the name says which datastore is meant."""
+    named = {key: job.file for job in facts.jobs for key in job.asked if not is_secret(key)}
+    return {key: envfiles.Variable(key, Origin(file, 0, "env")) for key, file in named.items()}
 
 
 def _app_needs(app: programs.App, draft: Draft) -> None:
@@ -243,17 +250,18 @@ def _server(facts: Facts, draft: Draft, parts: Parts, found: list[programs.App])
     """Where no file starts the program, say so, with what a CI script or an editor's configuration shows."""
     if found or parts.complete:
         return
-    hints = _hints(facts)
+    targets = [line for each in facts.targets for line in each.text.splitlines() if _SERVES.search(line)]
+    hints = [*_hints(facts), *targets]
     text = "no file says how the application's server starts, so no service runs it"
-    draft.ask("services", text, *dict.fromkeys(hint.rstrip("& ") for hint in hints[:3]))
+    draft.ask("services", text, *dict.fromkeys(hint.strip("@& ") for hint in hints[:3]))
+
+
+_SERVES = re.compile(r"\b(uvicorn|gunicorn|flask\b.*\brun|runserver|npm (run )?(start|dev))\b")
 
 
 def _hints(facts: Facts) -> list[str]:
     """Steps of CI that start the program's server."""
-    return [
-        step.text for job in facts.jobs for step in job.steps
-        if re.search(r"\b(uvicorn|gunicorn|flask\b.*\brun|runserver|npm (run )?(start|dev))\b", step.text)
-    ]  # fmt: skip
+    return [step.text for job in facts.jobs for step in job.steps if _SERVES.search(step.text)]
 
 
 def _leftovers(facts: Facts, draft: Draft, parts: Parts, found: list[programs.App]) -> None:

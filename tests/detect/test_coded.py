@@ -55,3 +55,30 @@ def test_a_store_that_only_the_code_names_is_wired_and_needed(repo):
 def test_an_install_works_in_the_folder_of_its_package(repo):
     draft = propose(repo(API), "shop")
     assert draft.services["web"]["install"][:4] == ["npm", "--prefix", "web", "install"]
+
+
+def test_a_store_that_ci_names_for_its_jobs_is_wired_and_no_value_is_copied(repo):
+    workflow = """\
+on: push
+jobs:
+  test:
+    services: {db: {image: "postgres:17", env: {POSTGRES_PASSWORD: pw}}}
+    env: {DATABASE_URL: "postgres://x:hidden@localhost/x", MODE: hidden, API_TOKEN: hidden}
+    steps: [{run: pytest}]
+"""
+    files = {".github/workflows/ci.yml": workflow, "Procfile": "web: gunicorn app\n"}
+    draft = propose(repo({**files, "requirements.txt": "gunicorn\npytest\n"}), "shop")
+    env = draft.services["web"]["env"]
+    assert env["DATABASE_URL"].startswith("postgresql://${bay.db.user}:${bay.db.password}@")
+    assert env.keys() == {"PORT", "DATABASE_URL"}
+    assert "hidden" not in str(draft)
+
+
+def test_a_recipe_that_starts_the_server_is_offered_where_nothing_else_does(repo):
+    files = {
+        "Makefile": "dev:\n\t@flask run\n",
+        "compose.yaml": "services: {db: {image: 'postgres:17'}}\n",
+        "requirements.txt": "flask\n",
+    }
+    (question,) = (each for each in propose(repo(files), "shop").questions if "server starts" in each.text)
+    assert question.candidates == ("flask run",)
