@@ -477,6 +477,48 @@ def test_home():
     {"test": 1},
 )
 
+PROCFILE_CI = Kind(
+    "procfile-ci",
+    {
+        **{name: text for name, text in DJANGO.files.items() if "ocker" not in name},
+        "Procfile": "release: python manage.py migrate\nweb: gunicorn site_.wsgi\n"
+        "worker: celery -A site_ worker\n",
+        "runtime.txt": "python-3.13\n",
+        "requirements.txt": DJANGO.files["requirements.txt"] + "gunicorn\n",
+        "site_/wsgi.py": """\
+import os
+
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "site_.settings")
+application = get_wsgi_application()
+""",
+        ".github/workflows/ci.yml": """\
+on: push
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    services:
+      postgres:
+        image: postgres:17
+        env: {POSTGRES_PASSWORD: postgres}
+        ports: ["5432:5432"]
+      redis:
+        image: redis:7
+        ports: ["6379:6379"]
+    env:
+      DATABASE_URL: postgres://postgres:postgres@localhost:5432/postgres
+      CELERY_BROKER_URL: redis://localhost:6379/0
+    steps:
+      - uses: actions/checkout@v4
+      - run: pip install -r requirements.txt
+      - run: pytest
+""",
+    },
+    {"web", "worker", "postgres", "redis", "migrate"},
+    {"test": 1},
+)
+
 DEVCONTAINER = Kind(
     "devcontainer",
     {
@@ -509,7 +551,7 @@ app.listen(3000);
     {"test": 1},
 )
 
-KINDS = (COMPOSE, DJANGO, FASTAPI, EXPRESS, VITE, PNPM, PROCFILE, DEVCONTAINER)
+KINDS = (COMPOSE, DJANGO, FASTAPI, EXPRESS, VITE, PNPM, PROCFILE, PROCFILE_CI, DEVCONTAINER)
 QUICK = (EXPRESS, PROCFILE)
 
 SAID = "served as a starter says"
