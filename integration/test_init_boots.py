@@ -9,11 +9,17 @@ from typing import Any
 
 import pytest
 
+from integration import kinds_node, kinds_python
 from integration.house import House
-from integration.kinds import KINDS, QUICK, SAID, STARTERS, Kind
+from integration.kind import Kind
 from integration.repositories import git, repository
+from integration.starting import SAID, STARTERS
 
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+KINDS = [
+    each for module in (kinds_python, kinds_node) for each in vars(module).values() if isinstance(each, Kind)
+]
+QUICK = (kinds_node.EXPRESS, kinds_python.PROCFILE)
 FULL = [pytest.param(each, id=each.name, marks=() if each in QUICK else pytest.mark.full) for each in KINDS]
 
 
