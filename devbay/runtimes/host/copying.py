@@ -17,7 +17,7 @@ Owner = tuple[int, int]
 _FICLONE = 0x40049409  # linux/fs.h: share a whole file's blocks until one of the two is written to
 _NO_CLONES = frozenset({errno.EOPNOTSUPP, errno.ENOTTY, errno.EXDEV, errno.EINVAL, errno.ENOSYS})
 _BATCH = 64
-_CHUNK = 1 << 20
+_CHUNK, _BUFFER = 1 << 27, 1 << 20
 _one_at_a_time = threading.Lock()
 
 
@@ -107,7 +107,7 @@ class _Copy:
             to = os.open(one.to, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             try:
                 if one.found.st_size and not self.cloned(source, to):
-                    _fill(source, to)
+                    _fill(source, to, one.found, self.check)
                 self.own(to, one.found)
                 os.fchmod(to, stat.S_IMODE(one.found.st_mode))
                 os.utime(to, ns=(one.found.st_atime_ns, one.found.st_mtime_ns))
@@ -141,18 +141,39 @@ class _Copy:
             os.chown(what, *(self.owner or (found.st_uid, found.st_gid)))
 
 
-def _fill(source: int, to: int) -> None:
-    """Copy from one descriptor to the other, in the kernel where it can."""
+def _fill(source: int, to: int, found: os.stat_result, check: Callable[[], None]) -> None:
+    """Copy from one descriptor to the other, in the kernel where it can; what is a hole stays one."""
+    for start, end in _pieces(source, found):
+        at = start
+        while at < end:
+            check()
+            at += _some(source, to, at, min(end - at, _CHUNK)) or end - at
+    os.ftruncate(to, found.st_size)
+
+
+def _pieces(source: int, found: os.stat_result) -> Iterator[tuple[int, int]]:
+    """Where a file holds data. Databases' maps and disk images have holes larger than any disk."""
+    if found.st_blocks * 512 >= found.st_size:
+        yield 0, found.st_size
+        return
+    end = 0
+    while end < found.st_size:
+        try:
+            start = os.lseek(source, end, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # nothing but a hole from here on
+                raise
+            return
+        end = os.lseek(source, start, os.SEEK_HOLE)
+        yield start, end
+
+
+def _some(source: int, to: int, at: int, count: int) -> int:
+    """How much was copied of `count` bytes at `at`; 0 at the end of the file."""
     if hasattr(os, "copy_file_range"):
         try:
-            while os.copy_file_range(source, to, 1 << 30):
-                pass
+            return os.copy_file_range(source, to, count, at, at)
         except OSError as error:
             if error.errno not in _NO_CLONES:
                 raise
-        else:
-            return
-    while data := os.read(source, _CHUNK):
-        view = memoryview(data)
-        while view:
-            view = view[os.write(to, view) :]
+    return os.pwrite(to, os.pread(source, min(count, _BUFFER), at), at)

@@ -117,3 +117,16 @@ def test_a_full_disk_is_told_and_a_cancelled_copy_ends(
     monkeypatch.setattr(copying, "_fill", full)
     with pytest.raises(OSError, match="no space left"):
         copy_tree(source, tmp_path / "full")
+
+
+def test_a_hole_takes_no_room_in_a_copy_and_stays_where_it_is(tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    with (tmp_path / "source" / "map").open("wb") as file:
+        file.seek(1 << 20)
+        file.write(b"in the middle")
+        file.truncate(1 << 40)  # more than there is room for
+    copy_tree(tmp_path / "source", tmp_path / "copy")
+    copied = tmp_path / "copy" / "map"
+    assert copied.stat().st_size == 1 << 40 and copied.stat().st_blocks < 1000
+    with copied.open("rb") as file:
+        assert file.read((1 << 20) + 20).strip(b"\0") == b"in the middle"
