@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -28,6 +27,7 @@ from devbay.runtimes.host.launch import Launch
 from devbay.runtimes.host.machine import Machine
 from devbay.runtimes.host.place import STAMP, Place
 from devbay.runtimes.host.relocate import NOTE, note, relocate
+from devbay.runtimes.host.removing import remove_tree
 from devbay.runtimes.host.sandbox import Disk, bwrap_argv, ended, trial
 from devbay.runtimes.host.templates import Templates
 from devbay.runtimes.host.toolchains import Toolchain
@@ -182,7 +182,7 @@ class Installs:
         used = {self.place.installed(bay, each.name)[:16] for each in services.iterdir()}
         for folder in self.place.venvs(bay).iterdir() if self.place.venvs(bay).is_dir() else ():
             if folder.name not in used:
-                shutil.rmtree(folder)
+                remove_tree(folder)
 
     # -- making ----------------------------------------------------------------------------------------
 
@@ -218,8 +218,8 @@ class Installs:
         )
         job.progress(f"installing {spec.name}: {' '.join(plan.argv)}")
         self._run(plan, spec, toolchain, folders, draft, job)
-        shutil.rmtree(tmp)
-        shutil.rmtree(home / ".cache", ignore_errors=True)
+        remove_tree(tmp)
+        remove_tree(home / ".cache")
         if not any(home.iterdir()):
             home.rmdir()
         for part in (venv, home, *(worktree / name for name in plan.volumes)):

@@ -30,6 +30,7 @@ from devbay.runtimes.host.owner import owner, owner_of
 from devbay.runtimes.host.place import Place
 from devbay.runtimes.host.providers import PROVIDERS
 from devbay.runtimes.host.providers.reach import within_reach
+from devbay.runtimes.host.removing import remove_tree
 from devbay.runtimes.host.sandbox import ended, probe
 from devbay.runtimes.host.target import Check, HostTarget, exit_code
 from devbay.runtimes.host.templates import Templates
@@ -439,18 +440,9 @@ class HostRuntime:
 
     def _remove_folder(self, folder: Path) -> None:
         """Remove what the bay's processes wrote, also what they closed against their own user."""
-
-        def reopen(function: Callable[[str], object], path: str, _: object) -> None:
-            try:
-                Path(path).parent.chmod(0o700)
-                Path(path).chmod(0o700)
-            except FileNotFoundError:
-                return
-            function(path)
-
         doomed = folder.with_name(f".gone-{folder.name}-{secrets.token_hex(4)}")
         folder.rename(doomed)  # from now on it is no bay, whenever this process dies
-        shutil.rmtree(doomed, onerror=reopen)
+        remove_tree(doomed)
 
     def bays_with_objects(self, home: str) -> set[str]:
         if not self.place.bays.is_dir():
@@ -461,13 +453,13 @@ class HostRuntime:
         """Remove half-made folders and, beyond the bound, templates; with `everything` all of them."""
         removed: list[str] = []
         for folder in self.place.bays.glob(".gone-*"):
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_tree(folder)
             removed.append(f"folder {folder.name}")
         removed += self._templates.clear() if everything else self._templates.sweep(self._max_bytes)
         if everything:
             for folder in (self.place.caches, self.place.servers):
                 if folder.is_dir() and not self.bays_with_objects(home):
-                    shutil.rmtree(folder)
+                    remove_tree(folder)
                     removed.append(f"folder {folder.name}")
         self.place.remove_if_empty()
         return removed

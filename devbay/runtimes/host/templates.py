@@ -7,7 +7,6 @@ import ctypes
 import os
 import re
 import secrets
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from pathlib import Path
 from devbay.errors import WORK_FAILED, DevbayError
 from devbay.jobs import Job
 from devbay.runtimes.host.copying import Owner, copy_tree
+from devbay.runtimes.host.removing import open_tree, remove_tree
 from devbay.runtimes.locks import file_lock, remove_lock, try_file_lock
 
 JUST_USED_S = 600
@@ -62,6 +62,7 @@ class Templates:
             with self._draft(job) as draft:
                 make(draft)
                 job.check()
+                open_tree(draft)  # what nobody may read could be given to no bay
                 size = _size(draft)
                 _flush(draft)
                 self._folder(folder.parent)
@@ -93,19 +94,19 @@ class Templates:
                     "template_gone", f"{template.name} was removed", next="try again", exit_code=WORK_FAILED
                 )
             to.parent.mkdir(parents=True, exist_ok=True)
-            _remove(new)
+            remove_tree(new)
             try:
                 copy_tree(template, new, owner=owner, check=job.check)
             except BaseException:
-                _remove(new)
+                remove_tree(new)
                 raise
         if adjust is not None:
             adjust(new)
-        _remove(old)
+        remove_tree(old)
         with contextlib.suppress(FileNotFoundError):
             to.rename(old)
         new.rename(to)
-        _remove(old)
+        remove_tree(old)
 
     def sweep(self, max_bytes: int) -> list[str]:
         """Remove what killed makers left, and templates, least recently used first, until the rest fits.
@@ -153,7 +154,7 @@ class Templates:
                 draft.mkdir(mode=0o700)
                 yield draft
             finally:
-                _remove(draft)
+                remove_tree(draft)
                 remove_lock(self._locks, f"draft-{name}")
 
     @contextmanager
@@ -211,7 +212,7 @@ class Templates:
             with try_file_lock(folder, name) as free:
                 if free:
                     if name in drafts:
-                        _remove(drafts[name])
+                        remove_tree(drafts[name])
                     remove_lock(folder, name)
 
     def _name(self, folder: Path) -> str:
@@ -243,18 +244,3 @@ def _flush(folder: Path) -> None:
         ctypes.CDLL(None).syncfs(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder if it is there, also one that holds folders closed to their owner (Go's modules)."""
-    if not os.path.lexists(folder):
-        return
-    if folder.is_symlink() or not folder.is_dir():
-        folder.unlink()
-        return
-    try:
-        shutil.rmtree(folder)
-    except PermissionError:
-        for parent, _, _ in os.walk(folder):
-            Path(parent).chmod(0o700)
-        shutil.rmtree(folder)
