@@ -50,8 +50,8 @@ import ctypes, mmap, os, time
 from multiprocessing import shared_memory, resource_tracker, Semaphore
 libc = ctypes.CDLL(None)
 libc.shmat(libc.shmget(4711, 4096, 0o1600), None, 0)
-libc.semget(4712, 1, 0o1600)
-libc.msgget(4713, 0o1600)
+libc.semctl(libc.semget(4712, 1, 0o1600), 0, 16, 1)  # SETVAL: who used it is its owner
+libc.msgsnd(libc.msgget(4713, 0o1600), b"\\1" + b"\\0" * 15, 8, 0)
 resource_tracker.register = lambda *_: None
 one = shared_memory.SharedMemory("devbay-litter", create=True, size=4096)
 kept = Semaphore()
@@ -240,7 +240,7 @@ def test_an_image_that_is_not_met_is_refused_naming_both_ways_out(
     path = make("tiny", case.replace(" ", "-"), text, Dockerfile="FROM scratch\n")
     info: dict[str, Any] = house.json("new", "one", cwd=path, code=1)
     states = {each["name"]: each for each in info["services"]}
-    assert states["web"]["health"] == "healthy"
+    assert states["web"]["health"] == "healthy", info
     assert states["odd"]["state"] == "failed"
     assert word in states["odd"]["reason"]
     assert "start a container engine" in states["odd"]["reason"], "one way out"

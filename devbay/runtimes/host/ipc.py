@@ -1,7 +1,9 @@
-"""What outlives a process in memory: System V segments and semaphores, and files of /dev/shm.
+"""What outlives a process in memory: System V segments, semaphores, queues; files of /dev/shm.
 
 Noted while the processes of a service live, removed when they are dead and nobody else uses it. Sources:
-proc(5) (`maps`, `sysvipc`), shmctl(2), semctl(2). A keeper imports this: see `tree`.
+proc(5) (`maps`, `sysvipc`), shmctl(2), semctl(2), msgctl(2). Of semaphores and queues the kernel knows who
+used them last, not who made them: what was made and never used is nobody's. A keeper imports this: see
+`tree`.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ class Leftovers:
         self._main: dict[int, float] = {}  # id, seconds since 1970
         self._segments: set[tuple[int, int]] = set()  # (id, key), which together are not used again soon
         self._semaphores: set[tuple[int, int]] = set()
+        self._queues: set[tuple[int, int]] = set()
         self._files: dict[str, Node] = {}
         self._libc = ctypes.CDLL(None, use_errno=True) if os.path.isdir("/proc/sysvipc") else None  # noqa: PTH112
 
@@ -69,6 +72,10 @@ class Leftovers:
             last = self._libc.semctl(number, 0, GETPID)
             if _is_own(last, max(int(row["otime"]), int(row["ctime"])), own):
                 self._semaphores.add((number, int(row["key"])))
+        for row in _rows("msg"):
+            uses = ((int(row["lspid"]), int(row["stime"])), (int(row["lrpid"]), int(row["rtime"])))
+            if any(_is_own(pid, at, own) for pid, at in uses):
+                self._queues.add((int(row["msqid"]), int(row["key"])))
         for one in alive:
             found = _files(one.pid).items()
             self._files.update((path, node) for path, node in found if node not in self._others)
@@ -86,6 +93,10 @@ class Leftovers:
             known = (int(row["semid"]), int(row["key"])) in self._semaphores
             if known and not self._libc.semctl(int(row["semid"]), 0, IPC_RMID, 0):
                 removed.append(f"semaphore {row['semid']}")
+        for row in _rows("msg"):
+            known = (int(row["msqid"]), int(row["key"])) in self._queues
+            if known and not self._libc.msgctl(int(row["msqid"]), IPC_RMID, None):
+                removed.append(f"queue {row['msqid']}")
         left = {path for path, node in self._files.items() if _node(path) == node}
         if left:
             left -= set().union(*(_files(pid) for pid in tree.processes()))

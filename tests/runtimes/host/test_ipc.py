@@ -21,6 +21,8 @@ import ctypes, mmap, os, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
 segment = libc.shmget(0, 4096, 0o1600)
 semaphore = libc.semget(0, 1, 0o1600)
+queue = libc.msgget(0, 0o1600)
+libc.msgsnd(queue, b"\\1" + b"\\0" * 15, 8, 0)
 libc.shmat.restype = ctypes.c_void_p
 libc.shmat(segment, None, 0)
 class Operation(ctypes.Structure):
@@ -32,7 +34,7 @@ for path in sys.argv[1:]:
         kept = mmap.mmap(file.fileno(), 4096)
         globals()[path] = kept
 if os.fork():  # one lives on when the other crashes
-    print("made", segment, semaphore, flush=True)
+    print("made", segment, semaphore, queue, flush=True)
 time.sleep(60)
 """
 
@@ -52,14 +54,16 @@ def test_what_a_service_made_is_removed_and_what_was_there_stays(kept: Kept, end
     try:
         kept.start("", argv=(sys.executable, "-c", MAKER, str(own), str(older)))
         eventually(lambda: "made" in kept.log)
-        segment, semaphore = map(int, kept.log.split()[-2:])
+        segment, semaphore, queue = map(int, kept.log.split()[-3:])
         assert segment in numbers("shm", "shmid") and semaphore in numbers("sem", "semid")
+        assert queue in numbers("msg", "msqid")
         if end == "stop":
             kept.stop()
         else:
             os.kill(kept.state.pid or 0, signal.SIGKILL)
             kept.keepers.wait(kept.folder, kept.socket, Job())
         assert segment not in numbers("shm", "shmid") and semaphore not in numbers("sem", "semid")
+        assert queue not in numbers("msg", "msqid")
         assert not own.exists()
         assert older.exists() and foreign in numbers("shm", "shmid")
     finally:
