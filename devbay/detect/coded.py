@@ -17,7 +17,8 @@ from devbay.detect.envfiles import Variable
 from devbay.detect.facts import Origin, is_secret
 from devbay.detect.files import View
 
-MAX_FILES = 200
+MAX_FILES = 400
+"""Sources read for all programs together, each program's outermost first."""
 _SOURCE = re.compile(r"\.(jsx?|tsx?|mjs|cjs|mts|vue|svelte|py)$")
 _ASIDE = re.compile(
     r"(^|/)(tests?|__tests__|e2e|dist|build|migrations)/|[._](test|spec)\.\w+$|(^|/)test_\w+\.py$"
@@ -47,10 +48,10 @@ class Fallback:
     browser: bool
 
 
-def fallbacks(view: View, folder: str, others: tuple[str, ...] = ()) -> tuple[Fallback, ...]:
-    """Those of the sources in a folder, but for the folders of `others`; each variable once."""
+def fallbacks(view: View, app: App, apps: list[App]) -> tuple[Fallback, ...]:
+    """Those of the sources in a program's folder, but for the folders of the others; each variable once."""
     found: dict[str, Fallback] = {}
-    for file in _sources(view, folder, others):
+    for file in _sources(view, app.folder, _others(app, apps))[: MAX_FILES // len(apps)]:
         text = view.text(file) or ""
         for match in (
             (_PY if file.endswith(".py") else _JS).finditer(text)
@@ -68,7 +69,7 @@ def fallbacks(view: View, folder: str, others: tuple[str, ...] = ()) -> tuple[Fa
 
 def stores(view: View, app: App, apps: list[App]) -> dict[str, Variable]:
     """The variables of a program that fall back on a datastore's address, by name."""
-    found = fallbacks(view, app.folder, _others(app, apps))
+    found = fallbacks(view, app, apps)
     return {
         each.variable.name: each.variable for each in found
         if each.variable.scheme not in ("http", "https") and not is_secret(each.variable.name)
@@ -80,7 +81,7 @@ def put(view: View, apps: list[App], draft: Draft) -> None:
     at = _programs_by_port(draft.services, apps)
     for app in apps:
         env = draft.services[app.name].get("env", {})
-        for each in fallbacks(view, app.folder, _others(app, apps)):
+        for each in fallbacks(view, app, apps):
             other = at.get(each.variable.port or 80)
             name = each.variable.name
             if (
@@ -126,7 +127,7 @@ def _sources(view: View, folder: str, others: tuple[str, ...]) -> list[str]:
         file for file in view.below(folder)
         if _SOURCE.search(file) and not _ASIDE.search(file) and not _under(file, others)
     )  # fmt: skip
-    return [file for file, _ in zip(found, range(MAX_FILES), strict=False)]
+    return sorted(found, key=lambda file: (file.count("/"), file))
 
 
 def _under(file: str, folders: tuple[str, ...]) -> bool:
