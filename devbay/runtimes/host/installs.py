@@ -27,7 +27,7 @@ from devbay.runtimes.host.launch import Launch
 from devbay.runtimes.host.machine import Machine
 from devbay.runtimes.host.place import STAMP, Place
 from devbay.runtimes.host.relocate import NOTE, note, relocate
-from devbay.runtimes.host.removing import remove_tree
+from devbay.runtimes.host.removing import open_tree, remove_tree
 from devbay.runtimes.host.sandbox import Disk, bwrap_argv, ended, trial
 from devbay.runtimes.host.templates import Templates
 from devbay.runtimes.host.toolchains import Toolchain
@@ -218,6 +218,12 @@ class Installs:
         )
         job.progress(f"installing {spec.name}: {' '.join(plan.argv)}")
         self._run(plan, spec, toolchain, folders, draft, job)
+        # What follows is done by devbay itself, outside of the sandbox that the install ran in.
+        for part in (venv, home, *(worktree / name for name in plan.volumes)):
+            if _is_led_away(part, draft):
+                what = f"{part.relative_to(draft)} is a link, or a folder above it, and must be a folder"
+                raise failed(spec, plan, what, [], code=0)
+        open_tree(draft)
         remove_tree(tmp)
         remove_tree(home / ".cache")
         if not any(home.iterdir()):
@@ -225,7 +231,7 @@ class Installs:
         for part in (venv, home, *(worktree / name for name in plan.volumes)):
             if part.is_dir():
                 note(part, draft)
-        (draft / RECORD).write_text(json.dumps(wrote_besides(worktree, plan)))
+        write_private(draft / RECORD, json.dumps(wrote_besides(worktree, plan)))
 
     def _run(
         self, plan: Plan, spec: ServiceSpec, toolchain: Toolchain | None, folders: Folders, draft: Path,
@@ -331,6 +337,11 @@ def _bare_key(toolchain: Toolchain | None) -> str:
     identity = toolchain.identity if toolchain else ""
     made_by = Path(makevenv.__file__).read_bytes()
     return hashlib.sha256(identity.encode() + made_by).hexdigest()[:32]
+
+
+def _is_led_away(part: Path, draft: Path) -> bool:
+    """Whether what should lie in the draft lies elsewhere: an install may leave any link in it."""
+    return part.exists() and part.resolve() != draft.resolve() / part.relative_to(draft)
 
 
 def _holds_something(folder: Path) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 from devbay.errors import WORK_FAILED, DevbayError
 from devbay.jobs import Job
 from devbay.runtimes.host.copying import Owner, copy_tree
-from devbay.runtimes.host.removing import open_tree, remove_tree
+from devbay.runtimes.host.removing import remove_tree
 from devbay.runtimes.locks import file_lock, remove_lock, try_file_lock
 
 JUST_USED_S = 600
@@ -62,7 +62,6 @@ class Templates:
             with self._draft(job) as draft:
                 make(draft)
                 job.check()
-                open_tree(draft)  # what nobody may read could be given to no bay
                 size = _size(draft)
                 _flush(draft)
                 self._folder(folder.parent)

@@ -14,9 +14,10 @@ from devbay.jobs import Job
 from devbay.runtimes.base import BayRef, ServiceSpec
 from devbay.runtimes.host.installs import Installs
 from devbay.runtimes.host.keepers import Keepers
+from devbay.runtimes.host.launch import Isolation
 from devbay.runtimes.host.machine import Machine
 from devbay.runtimes.host.place import Place
-from devbay.runtimes.host.sandbox import trial
+from devbay.runtimes.host.sandbox import Trial, trial
 from devbay.runtimes.host.templates import Templates
 from devbay.runtimes.host.toolchains import find
 from devbay.runtimes.outbound import Outbound
@@ -253,3 +254,35 @@ def test_an_install_sees_and_writes_nothing_of_the_worktree_itself(installs: Ins
     installs.give(made, None, {f"{tmp_path}/w/modules": tmp_path / "volume"}, running=False, job=Job())
     assert (tmp_path / "volume/saw").read_text() == ""
     assert [path.name for path in (tmp_path / "w").iterdir()] == ["lock"]
+
+
+@pytest.mark.parametrize(
+    ("install", "volume"),
+    [
+        ("ln -s {outside} modules", "modules"),
+        ("ln -s {outside}/.. pkg", "pkg/outside"),
+        ("rm -rf $HOME && ln -s {outside} $HOME && mkdir modules", "modules"),
+    ],
+)
+def test_a_link_that_an_install_left_leads_devbay_nowhere(
+    installs: Installs, tmp_path, monkeypatch, install, volume
+):
+    monkeypatch.setattr("devbay.runtimes.host.installs.trial", lambda path: Trial(None, Isolation()))
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").touch()
+    command = install.format(outside=outside)
+    made = dataclasses.replace(modules(tmp_path / "w"), install=("sh", "-c", command), volumes=(volume,))
+    with pytest.raises(DevbayError, match="must be a folder") as raised:
+        installs.give(made, None, {f"{tmp_path}/w/{volume}": tmp_path / "volume"}, running=False, job=Job())
+    assert raised.value.code == "install_failed"
+    assert [path.name for path in outside.iterdir()] == ["secret"]
+
+
+def test_a_link_in_the_place_of_devbays_own_record_is_replaced(installs: Installs, tmp_path):
+    outside = tmp_path / "precious"
+    outside.write_text("mine")
+    command = f"mkdir modules && ln -s {outside} ../install.json"
+    made = dataclasses.replace(modules(tmp_path / "w"), install=("sh", "-c", command))
+    installs.give(made, None, {f"{tmp_path}/w/modules": tmp_path / "volume"}, running=False, job=Job())
+    assert outside.read_text() == "mine"
