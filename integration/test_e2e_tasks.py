@@ -53,7 +53,7 @@ tasks:
     - sh
     - -c
     - |
-      echo $1 >> $DEVBAY_RUN_DIR/me; readlink /proc/self/ns/pid; touch met-$1
+      echo $1 >> $DEVBAY_RUN_DIR/me; echo "$$ $(readlink /proc/self/ns/pid)"; touch met-$1
       until [ -e met-one ] && [ -e met-two ]; do sleep 0.05; done
       cat $DEVBAY_RUN_DIR/me
     - x
@@ -75,7 +75,7 @@ tasks:
     needs: []
     report: {format: junit, path: never.xml}
   where:
-    run: [sh, -c, "pwd; ls -d /workspace/devbay.yaml; touch written"]
+    run: [sh, -c, "pwd; readlink -f /workspace/devbay.yaml; touch written"]
     needs: []
 """
 ASK = "import os, urllib.request as u; u.urlopen(os.environ['URL'], timeout=5).read()\n"
@@ -214,7 +214,7 @@ def test_a_task_stands_in_the_worktree_as_the_callers_user(house: House, reposit
         line["text"] for line in house.json("logs", "cold", "--run", result["run"], cwd=repository)["lines"]
     ]
     assert lines[0] == str(repository / ".devbay/bays/cold")
-    assert lines[1] == "/workspace/devbay.yaml"
+    assert lines[1] == str(repository / ".devbay/bays/cold/devbay.yaml")
     written = repository / ".devbay/bays/cold/written"
     assert written.stat().st_uid == repository.stat().st_uid
     written.unlink()
@@ -294,6 +294,8 @@ def test_a_queued_run_can_be_cancelled(house: House, repository: Path):
 
 
 def test_a_run_that_eats_its_memory_is_told_as_such(house: House, repository: Path):
+    if "setrlimit" in house.json("status", "cold", cwd=repository).get("isolation", ""):
+        pytest.skip("no control groups: who asks for too much memory is refused it, and not killed")
     result = house.json("run", "cold", "eat", cwd=repository, code=1)
     assert (result["status"], result["reason"]) == ("error", "out_of_memory")
     assert "begun" in result["output"]
