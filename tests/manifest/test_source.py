@@ -61,7 +61,7 @@ UNREADABLE = [
 def test_unreadable_text_is_one_diagnostic_with_a_place(text: str | bytes, line: int, rule: str) -> None:
     started = time.monotonic()
     loaded = parse(text, source="x.yaml")
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 60
     assert not loaded.parses
     assert not loaded.valid
     assert loaded.manifest is None

