@@ -397,7 +397,9 @@ def _number(query: dict[str, str], name: str, otherwise: int) -> int:
     return int(query[name]) if query.get(name, "").isdigit() else otherwise
 
 
-async def take_mail(box: Box, port: int, stop: asyncio.Event) -> None:
+async def take_mail(box: Box, port: int, stop: asyncio.Event, then: Callable[[], None]) -> None:
+    """Take mail until `stop`; `then` is called once it can be sent."""
+
     def anyone(*_: Any) -> AuthResult:
         return AuthResult(success=True)
 
@@ -408,6 +410,7 @@ async def take_mail(box: Box, port: int, stop: asyncio.Event) -> None:
         )  # fmt: skip
 
     async with await asyncio.get_running_loop().create_server(session, LOOPBACK, port):
+        then()
         await stop.wait()
 
 
@@ -422,11 +425,19 @@ async def main() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     box = Box(wanted.folder)
-    if wanted.http:
+
+    def show() -> None:
+        if not wanted.http:
+            return
         handler = type("Bound", (Answers,), {"box": box, "mailhog": wanted.program == "mailhog"})
         server = ThreadingHTTPServer((LOOPBACK, wanted.http), handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
-    await (take_mail(box, wanted.smtp, stop) if wanted.smtp else stop.wait())
+
+    if wanted.smtp:  # first, since who is asked whether all is up is the other
+        await take_mail(box, wanted.smtp, stop, show)
+        return
+    show()
+    await stop.wait()
 
 
 if __name__ == "__main__":
