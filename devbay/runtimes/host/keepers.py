@@ -26,6 +26,9 @@ from devbay.runtimes.host.place import Place
 KILL_PATIENCE_S = 15.0
 """How long processes that were killed may take to be gone, beyond the time given to end by themselves."""
 
+TOLD_S = 2.0
+"""How long a start waits until those who follow services heard of it."""
+
 
 class Keepers:
     """Every kept process of one home. Threads may share one; nothing is known only in memory."""
@@ -50,7 +53,8 @@ class Keepers:
                 word, _, rest = self._try_start(folder, socket, launch, config).partition(" ")
                 if word == "ok":
                     if self._watch is not None:
-                        self._watch.follow(folder, socket)
+                        # what is told of the start must not come after what a probe finds
+                        self._watch.follow(folder, socket).wait(TOLD_S)
                     return rest
                 if word == "failed":
                     stage, _, number = rest.partition(" ")

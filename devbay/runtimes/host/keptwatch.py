@@ -26,6 +26,7 @@ class _Followed:
     connection: sockets.socket | None = None
     text: bytearray = field(default_factory=bytearray)
     mark: str = ""
+    told: threading.Event = field(default_factory=threading.Event)
 
 
 class KeptWatch:
@@ -42,12 +43,16 @@ class KeptWatch:
         self._thread = threading.Thread(target=self._run, name="kept-services", daemon=True)
         self._thread.start()
 
-    def follow(self, folder: Path, socket: Path) -> None:
-        """Follow the keeper of `folder` too, if one lives."""
+    def follow(self, folder: Path, socket: Path) -> threading.Event:
+        """Follow the keeper of `folder` too, if one lives; set once its present state was told."""
+        one = _Followed(folder, socket)
         with self._lock:
-            if not self._closed:
-                self._new.append(_Followed(folder, socket))
+            if self._closed:
+                one.told.set()
+            else:
+                self._new.append(one)
                 os.write(self._told, b"x")
+        return one.told
 
     def close(self) -> None:
         """End the thread; no callback runs after this returns."""
@@ -85,10 +90,12 @@ class KeptWatch:
         try:
             one.connection = keeperlink.connect(one.folder, one.socket)
             if one.connection is None:
+                one.told.set()
                 return
             one.connection.sendall(b"watch\n")
         except (OSError, DevbayError) as error:
             log.warning("%s is not followed: %s", one.folder, error)
+            one.told.set()
             return
         self._selector.register(one.connection, selectors.EVENT_READ, one)
 
@@ -116,3 +123,4 @@ class KeptWatch:
         home, _, rest = one.mark.partition("/")
         if home == self._home_id:
             self._on_change(*rest.split("/", 1))
+        one.told.set()

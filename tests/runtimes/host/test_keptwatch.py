@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 
 from devbay.runtimes.host.keepers import Keepers
 from tests.runtimes.host.conftest import Kept, eventually
@@ -43,3 +44,16 @@ def test_nothing_is_told_after_closing(kept: Kept) -> None:
     before = len(told)
     kept.stop()
     assert len(told) == before
+
+
+def test_a_start_returns_after_those_who_follow_heard_of_it(kept: Kept) -> None:
+    """What is told of the start makes health unknown, so it must not come after the first probe."""
+    told: list[str] = []
+
+    def slowly(bay: str, service: str) -> None:
+        time.sleep(0.3)
+        told.append(service)
+
+    kept.keepers.watch(slowly)
+    kept.start("exec sleep 60")
+    assert told == ["web"]
