@@ -27,7 +27,7 @@ KILL_PATIENCE_S = 15.0
 """How long processes that were killed may take to be gone, beyond the time given to end by themselves."""
 
 TOLD_S = 2.0
-"""How long a start waits until those who follow services heard of it."""
+"""How long to wait until services are followed: it costs milliseconds, but on a busy machine."""
 
 
 class Keepers:
@@ -229,11 +229,18 @@ class Keepers:
     def watch(self, on_change: Callable[[str, str], None]) -> None:
         """Call `on_change(bay id, service)` from a thread when a service's state changes or its keeper ends.
 
-        Follows the keepers that live now and those that `start` starts. Each is told once at the beginning.
+        Follows the keepers that live now, whose present states are no changes, and those that `start`
+        starts. Returns when the former are followed, so that what is read afterwards is as new as can be.
         """
-        self._watch = KeptWatch(self.home_id, on_change)
-        for folder in self.place.bays.glob("*/services/*"):
-            self._watch.follow(folder, self.place.socket(folder.parent.parent.name, folder.name))
+        watch = self._watch = KeptWatch(self.home_id, on_change)
+        folders = self.place.bays.glob("*/services/*")
+        followed = [
+            watch.follow(folder, self.place.socket(folder.parent.parent.name, folder.name), is_known=True)
+            for folder in folders
+        ]
+        until = time.monotonic() + TOLD_S
+        for one in followed:
+            one.wait(max(0.0, until - time.monotonic()))
 
     def close(self) -> None:
         """End the watching; what is kept stays kept."""

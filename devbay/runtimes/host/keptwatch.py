@@ -26,6 +26,7 @@ class _Followed:
     connection: sockets.socket | None = None
     text: bytearray = field(default_factory=bytearray)
     mark: str = ""
+    is_known: bool = False
     told: threading.Event = field(default_factory=threading.Event)
 
 
@@ -43,9 +44,12 @@ class KeptWatch:
         self._thread = threading.Thread(target=self._run, name="kept-services", daemon=True)
         self._thread.start()
 
-    def follow(self, folder: Path, socket: Path) -> threading.Event:
-        """Follow the keeper of `folder` too, if one lives; set once its present state was told."""
-        one = _Followed(folder, socket)
+    def follow(self, folder: Path, socket: Path, *, is_known: bool = False) -> threading.Event:
+        """Follow the keeper of `folder` too, if one lives; set once its present state was told.
+
+        is_known: that state is no change, and only what comes after it is told.
+        """
+        one = _Followed(folder, socket, is_known=is_known)
         with self._lock:
             if self._closed:
                 one.told.set()
@@ -121,6 +125,7 @@ class KeptWatch:
 
     def _tell(self, one: _Followed) -> None:
         home, _, rest = one.mark.partition("/")
-        if home == self._home_id:
+        if home == self._home_id and not one.is_known:
             self._on_change(*rest.split("/", 1))
+        one.is_known = False
         one.told.set()

@@ -14,7 +14,6 @@ def test_every_change_of_a_service_is_told_whoever_started_it(kept: Kept) -> Non
     told: list[tuple[str, str]] = []
     Keepers(kept.place, kept.home).start(kept.folder, kept.socket, kept.launch("exec sleep 60"), "c1")
     kept.keepers.watch(lambda bay, service: told.append((bay, service)))
-    eventually(lambda: told)
     for change in (
         lambda: kept.keepers.pause(kept.folder, kept.socket),
         lambda: kept.keepers.resume(kept.folder, kept.socket),
@@ -57,3 +56,13 @@ def test_a_start_returns_after_those_who_follow_heard_of_it(kept: Kept) -> None:
     kept.keepers.watch(slowly)
     kept.start("exec sleep 60")
     assert told == ["web"]
+
+
+def test_what_runs_when_the_watching_begins_did_not_change(kept: Kept) -> None:
+    """Its health may be known by then, and would be forgotten."""
+    told: list[str] = []
+    kept.start("exec sleep 60")
+    kept.keepers.watch(lambda bay, service: told.append(kept.state.state))
+    kept.keepers.pause(kept.folder, kept.socket)
+    eventually(lambda: told)
+    assert told == ["paused"]
