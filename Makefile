@@ -1,4 +1,4 @@
-# Two commands set everything up: `make demo` (needs an engine, never installs one) and `make test`.
+# Two commands set everything up: `make demo` (with an engine or without) and `make test`.
 # PYTHON names the interpreter that .venv is made of (3.11 or newer).
 PYTHON ?= python3
 PY := .venv/bin/python

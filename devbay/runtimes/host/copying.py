@@ -93,7 +93,7 @@ class _Copy:
             result()
         for one in reversed(self.folders):
             self.own(one.to, one.found)
-            os.chmod(one.to, stat.S_IMODE(one.found.st_mode))  # noqa: PTH101
+            os.chmod(one.to, _mode(one.found))  # noqa: PTH101
             os.utime(one.to, ns=(one.found.st_atime_ns, one.found.st_mtime_ns))
 
     def files(self, batch: list[_File]) -> None:
@@ -109,7 +109,7 @@ class _Copy:
                 if one.found.st_size and not self.cloned(source, to):
                     _fill(source, to, one.found, self.check)
                 self.own(to, one.found)
-                os.fchmod(to, stat.S_IMODE(one.found.st_mode))
+                os.fchmod(to, _mode(one.found))
                 os.utime(to, ns=(one.found.st_atime_ns, one.found.st_mtime_ns))
             finally:
                 os.close(to)
@@ -177,3 +177,8 @@ def _some(source: int, to: int, at: int, count: int) -> int:
             if error.errno not in _NO_CLONES:
                 raise
     return os.pwrite(to, os.pread(source, min(count, _BUFFER), at), at)
+
+
+def _mode(found: os.stat_result) -> int:
+    """Without setuid and setgid: as root, a bay could leave a program that any user runs as root."""
+    return stat.S_IMODE(found.st_mode) & ~(stat.S_ISUID | stat.S_ISGID)

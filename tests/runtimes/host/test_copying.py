@@ -130,3 +130,12 @@ def test_a_hole_takes_no_room_in_a_copy_and_stays_where_it_is(tmp_path: Path) ->
     assert copied.stat().st_size == 1 << 40 and copied.stat().st_blocks < 1000
     with copied.open("rb") as file:
         assert file.read((1 << 20) + 20).strip(b"\0") == b"in the middle"
+
+
+def test_a_copy_runs_as_nobody_else(tmp_path: Path) -> None:
+    (tmp_path / "from").mkdir()
+    program = tmp_path / "from/program"
+    program.write_text("x")
+    program.chmod(0o6755)
+    copy_tree(tmp_path / "from", tmp_path / "to")
+    assert (tmp_path / "to/program").stat().st_mode & 0o7777 == 0o755
