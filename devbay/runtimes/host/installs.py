@@ -74,7 +74,16 @@ class Installs:
         """
         plan = self._plan(spec, toolchain)
         if self.place.installed(spec.bay.id, spec.name) != plan.key:
-            self._template(plan, spec, toolchain, job)
+            try:
+                self._template(plan, spec, toolchain, job)
+            except RecursionError as error:
+                raise DevbayError(
+                    "install_failed",
+                    f"`install` of {spec.name} made folders nested more deeply than can be copied",
+                    next="correct `install`",
+                    exit_code=WORK_FAILED,
+                    log=[],
+                ) from error
 
     def give(
         self,

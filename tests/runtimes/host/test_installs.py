@@ -286,3 +286,16 @@ def test_a_link_in_the_place_of_devbays_own_record_is_replaced(installs: Install
     made = dataclasses.replace(modules(tmp_path / "w"), install=("sh", "-c", command))
     installs.give(made, None, {f"{tmp_path}/w/modules": tmp_path / "volume"}, running=False, job=Job())
     assert outside.read_text() == "mine"
+
+
+def test_an_install_that_nests_folders_without_end_fails_by_itself(installs: Installs, tmp_path):
+    worktree = tmp_path / "w"
+    worktree.mkdir()
+    script = "mkdir modules; cd modules; for n in $(seq 1200); do mkdir d && cd d || exit 0; done"
+    deep = ServiceSpec(
+        bay=BAY, name="web", kind="service", image="debian:12", worktree=worktree, workdir=str(worktree),
+        install=("sh", "-c", script), volumes=(f"{worktree}/modules",),
+    )  # fmt: skip
+    with pytest.raises(DevbayError) as raised:
+        installs.ensure(deep, find("debian:12", MACHINE), Job())
+    assert raised.value.code == "install_failed"
