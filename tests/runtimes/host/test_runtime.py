@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import random
 import secrets
 import socket
 import sys
@@ -43,7 +44,7 @@ def spec(runtime: HostRuntime, tmp_path: Path) -> Iterator[ServiceSpec]:
     worktree.mkdir()
     (worktree / "index.html").write_text("here")
     bay = BayRef(secrets.token_hex(4), runtime._home.id, "shop", "r", "left")
-    port = next(each for each in range(28000, 29000) if port_is_free(each))
+    port = next(each for each in random.sample(range(30000, 32000), 200) if port_is_free(each))
     yield ServiceSpec(
         bay=bay, name="web", kind="service", image="python:3", command=SERVER, worktree=worktree,
         workdir=str(worktree), ports={"port": (8000, port)}, health=Health(http="/"), config_hash="c1",
@@ -102,7 +103,7 @@ def test_a_port_that_somebody_holds_is_told_before_the_start_and_after_it(
 def test_a_service_on_the_port_it_declared_is_told_which_one_it_was_given(
     runtime: HostRuntime, spec: ServiceSpec
 ) -> None:
-    own = next(each for each in range(29000, 29900) if port_is_free(each))
+    own = next(each for each in random.sample(range(30000, 32000), 200) if port_is_free(each))
     server = f"s.TCPServer(('127.0.0.1', {own}), s.BaseRequestHandler)"
     script = f"import socketserver as s; {server}.serve_forever()"
     stubborn = dataclasses.replace(
