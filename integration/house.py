@@ -137,10 +137,13 @@ class House:
     def running(self) -> dict[str, str]:
         """Every service that has a process now, and what changes when it is started again."""
         if self.runtime_name == "docker":
-            return {
-                name.split("-", 2)[2]: docker("inspect", "-f", "{{.Id}} {{.State.StartedAt}}", name)
+            found = {
+                name.split("-", 2)[2]: docker(
+                    "inspect", "-f", "{{.Id}} {{.State.StartedAt}}", name, code=None
+                )
                 for name in self.containers("label=dev.devbay.service", everything=False)
             }
+            return {name: mark for name, mark in found.items() if mark.strip()}  # it may go meanwhile
         states = [read_state(folder) for folder in Place.of(self.home).bays.glob("*/services/*")]
         return {each.name: f"{each.pid} {each.started}" for each in states if each and each.pid}
 

@@ -156,9 +156,15 @@ def test_memcached_answers_on_the_given_port(machine: Machine) -> None:
 def test_a_kept_postgres_leaves_nothing_when_it_is_killed(machine: Machine) -> None:
     found, server = met("postgres:17")
     spec = spec_of("db", "postgres:17", 5432, env={"POSTGRES_PASSWORD": "x"})
-    before = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
     data = machine.up(spec, found, server, ("pg_isready",))
+    segment = (data / "postmaster.pid").read_text().splitlines()[6].split()[1]
+    assert segment in segments()
     machine.kill("db")
     found.clean(data)
-    assert len(Path("/proc/sysvipc/shm").read_text().splitlines()[1:]) <= len(before)
+    assert segment not in segments()
     machine.up(spec, found, server, ("pg_isready",))
+
+
+def segments() -> set[str]:
+    """The ids of this machine's shared memory."""
+    return {line.split()[1] for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]}
