@@ -269,6 +269,12 @@ class Runtime(Protocol):
     def exec_argv(self, bay: BayRef, service: str, argv: Sequence[str], *, tty: bool) -> list[str]:
         """The argv of the engine's own client that runs a command in a running service."""
 
+    def listening(self, bay: BayRef, service: str) -> list[tuple[str, int]]:
+        """The TCP addresses and ports that a service's processes listen on, as they see them.
+
+        Empty where it does not run, and where its container has no program that can tell.
+        """
+
     def teardown(self, bay: BayRef, job: Job) -> list[str]:
         """Remove every object labelled with the bay; returns `<kind> <name>` of each removed.
 

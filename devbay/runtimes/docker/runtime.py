@@ -13,7 +13,7 @@ from pathlib import Path
 from devbay.errors import WORK_FAILED, DevbayError
 from devbay.jobs import Job
 from devbay.runtimes.base import BayRef, BindMount, Exit, LogEntry, ObservedBay, ServiceSpec, Sink
-from devbay.runtimes.docker import containers, logs, networks, runs, teardown
+from devbay.runtimes.docker import containers, logs, networks, runs, sockets, teardown
 from devbay.runtimes.docker.assemble import Assembler, Host
 from devbay.runtimes.docker.bayvolumes import BayVolumes
 from devbay.runtimes.docker.buildcontext import context_digest, read_context
@@ -37,6 +37,9 @@ from devbay.runtimes.docker.objects import (
 from devbay.runtimes.docker.targets import ContainerTarget
 from devbay.runtimes.docker.templates import Template, read_inputs
 from devbay.runtimes.probes import probe_once, wait_healthy
+
+LOOK_S = 10.0
+"""Looking at one file in a container takes milliseconds, unless the machine has none to give."""
 
 
 class _State:
@@ -304,6 +307,16 @@ class DockerRuntime:
                 exit_code=WORK_FAILED,
             )
         return [*client, "exec", "-it" if tty else "-i", container.id, *argv]
+
+    def listening(self, bay: BayRef, service: str) -> list[tuple[str, int]]:
+        try:
+            container = self._container(bay, service).id
+            told = containers.exec_(self.engine, container, sockets.COMMAND, timeout_s=LOOK_S)
+        except DevbayError as error:
+            if error.code in ("not_started", "not_running", "not_found", "paused"):
+                return []
+            raise
+        return sockets.listening(told.output.decode("ascii", "replace"))
 
     # -- the end ---------------------------------------------------------------------------------------
 

@@ -290,6 +290,9 @@ class HostRuntime:
                 error.args = (error.message,)
                 error.next = f"let {spec.name} listen on PORT, or name the port {declared} in its `start`"
 
+    def listening(self, bay: BayRef, service: str) -> list[tuple[str, int]]:
+        return tree.listening(self._pids(bay, service))
+
     def _pids(self, bay: BayRef, service: str) -> set[int]:
         state = self._state(bay, service)
         if state is None or not state.alive:
