@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from devbay.bays.parts import Bay, Parts, bay_id, now
-from devbay.errors import DevbayError
+from devbay.errors import WORK_FAILED, DevbayError
 from devbay.jobs import Job
-from devbay.manifest import Manifest, load
+from devbay.manifest import Manifest, load, parse
+from devbay.manifest.load import NAMES
 from devbay.names import bay_name_for_branch, check_bay_name, name_problem, site_label
 from devbay.store import BayRecord
 from devbay.worktrees import (
@@ -22,16 +24,28 @@ from devbay.worktrees import (
     worktree_path,
 )
 
+THROWAWAY = "devbay-verify-"
+"""How the names of bays start that are made to try a manifest. No caller may give such a name."""
+
 
 @dataclass(frozen=True)
 class Request:
-    """What a caller asked for. Either `name` or `branch` is given."""
+    """What a caller asked for. Either `name` or `branch` is given.
+
+    yaml: a manifest that is put into the worktree, uncommitted; the name is then one of `THROWAWAY`.
+    """
 
     name: str | None = None
     branch: str | None = None
     start: str | None = None
     alias: str | None = None
     adopt: bool = False
+    yaml: str | None = None
+
+
+def is_throwaway(record: BayRecord) -> bool:
+    """Whether the bay was made to try a manifest: nobody works in it, and nothing in it is kept."""
+    return record.name.startswith(THROWAWAY)
 
 
 def reserve(parts: Parts, repository: Repository, request: Request, env: Mapping[str, str]) -> BayRecord:
@@ -45,6 +59,9 @@ def reserve(parts: Parts, repository: Repository, request: Request, env: Mapping
         raise DevbayError("bad_arguments", "neither `name` nor `branch` was given", next="give a name")
     name = check_bay_name(request.name) if request.name else bay_name_for_branch(request.branch or "", taken)
     branch = request.branch or name
+    if name.startswith(THROWAWAY) and request.yaml is None:
+        text = f"names that start with {THROWAWAY!r} are those of bays that devbay makes and removes itself"
+        raise DevbayError("bad_name", text, next="choose a name such as 'login-fix'")
     if name in taken:
         raise DevbayError(
             "bay_exists",
@@ -55,17 +72,17 @@ def reserve(parts: Parts, repository: Repository, request: Request, env: Mapping
         raise DevbayError("bad_name", f"the alias {request.alias[:60]!r} {problem}", next="choose another")
     if request.alias is not None and (request.alias in taken or request.alias == name):
         raise DevbayError("bay_exists", f"{request.alias!r} already names a bay here", next="choose another")
-    manifest = manifest_of(repository)
+    manifest = manifest_of(repository) if request.yaml is None else parse(request.yaml).require()
     project = manifest.project
     # a repository that was removed holds no name, and what it was granted is no other's at its place
     vanished = [each.id for each in parts.store.repositories() if not Path(each.common_dir).exists()]
     parts.store.forget_repositories(vanished)
-    claimed = parts.store.claim_repository(
-        repository.id,
-        str(repository.common_dir),
-        str(repository.main_worktree) if repository.main_worktree else None,
-        project,
-    )
+    known = parts.store.repository(repository.id)
+    if known is not None and request.yaml is not None:
+        claimed = known  # what is only tried renames nothing
+    else:
+        main = str(repository.main_worktree) if repository.main_worktree else None
+        claimed = parts.store.claim_repository(repository.id, str(repository.common_dir), main, project)
     path, adopted = _place(parts, repository, name, branch, request)
     runtime, engine = parts.runtimes.choose(env, manifest.runtime)
     moment = now()
@@ -90,11 +107,13 @@ def reserve(parts: Parts, repository: Repository, request: Request, env: Mapping
     return record
 
 
-def build(parts: Parts, record: BayRecord, start: str | None, env: Mapping[str, str], job: Job) -> Bay:
+def build(parts: Parts, record: BayRecord, request: Request, env: Mapping[str, str], job: Job) -> Bay:
     """Make the worktree of a reserved bay and fill it; a failure unwinds it and is raised."""
     bay = Bay(parts, record, env)
     try:
-        _fill(bay, start, job)
+        _fill(bay, request.start, job)
+        if request.yaml is not None:
+            put_manifest(Path(record.worktree), request.yaml)
         runtime, engine = parts.runtimes.choose(env, bay.manifest.runtime)  # this branch may say another one
         bay.update(phase="ready", runtime=runtime, engine=engine)
     except Exception:
@@ -148,6 +167,18 @@ def manifest_of(repository: Repository) -> Manifest:
         if error.code != "no_manifest" or repository.main_worktree is None:
             raise
     return load(repository.main_worktree).require()
+
+
+def put_manifest(worktree: Path, text: str) -> None:
+    """Put a manifest in the place of the worktree's own. A link there is replaced, not followed."""
+    path = next((worktree / name for name in NAMES if os.path.lexists(worktree / name)), worktree / NAMES[0])
+    try:
+        path.unlink(missing_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        text = f"{path} cannot be written: {error.strerror}"
+        raise DevbayError("disk_failed", text, next="check its folder", exit_code=WORK_FAILED) from error
 
 
 def _place(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devbay.answers import DestroyAnswer
+from devbay.bays.create import is_throwaway
 from devbay.bays.parts import Bay
 from devbay.errors import PERSON_NEEDED, DevbayError
 from devbay.jobs import Job
@@ -24,6 +25,7 @@ from devbay.worktrees import (
     to_trash,
     unheld_commits,
 )
+from devbay.worktrees.remove import delete_ref
 
 logger = logging.getLogger(__name__)
 
@@ -129,18 +131,26 @@ def destroy(bay: Bay, *, force: bool, job: Job) -> DestroyAnswer:
     trash = None
     repository = _repository(bay)
     if not record.adopted and repository is not None:
-        if not found.gone:
+        if not found.gone and not is_throwaway(record):
             trash = _rescue(bay, worktree)
         job.progress("removing the worktree")
         if remove_worktree(repository, worktree, force=force):
             removed.append(f"worktree {worktree}")
-        if record.branch and delete_branch(repository, record.branch, created_branch=record.created_branch):
+        if record.branch and _drop_branch(bay, repository, record.branch):
             removed.append(f"branch {record.branch}")
     _forget(bay)
     answer = DestroyAnswer(
         bay=record.name, runtime=record.runtime, destroyed=True, removed=removed, kept=found.kept
     )
     return answer.model_copy(update={"trash": str(trash)}) if trash else answer
+
+
+def _drop_branch(bay: Bay, repository: Repository, branch: str) -> bool:
+    """Delete the bay's branch unless it holds work; that of a bay that was only tried holds none."""
+    if is_throwaway(bay.record) and bay.record.created_branch:
+        commit = repository.branch_commit(branch)
+        return commit is not None and delete_ref(repository, branch, commit)
+    return delete_branch(repository, branch, created_branch=bay.record.created_branch)
 
 
 def _rescue(bay: Bay, worktree: Path) -> Path | None:

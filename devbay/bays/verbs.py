@@ -95,7 +95,7 @@ class Bays:
         def body(job: Job) -> None:
             with self.parts.locks.change(record.id, "create", job):
                 try:
-                    bay = build(self.parts, record, request.start, caller.env, job)
+                    bay = build(self.parts, record, request, caller.env, job)
                 except DevbayError as error:
                     self._failures[repository.id, record.name] = error
                     raise
