@@ -24,6 +24,7 @@ from devbay.sites.subnets import SubnetRegistry, range_from_config
 from devbay.store import BayRecord, Store
 from devbay.tasks.runs import Runs
 from devbay.tools.registry import Call, PrivateHandler
+from devbay.tools.verifying import Verifications, sweep
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +48,7 @@ class Core:
         self.bays = Bays(self.parts, self.runs.cancel_bay)
         self.logs = Logs(self.parts)
         self.repositories = Repositories(self.parts, self.bays)
+        self.verifications = Verifications(self)
         self.private: Mapping[str, PrivateHandler] = private_methods(self)
 
     def start(self) -> None:
@@ -70,7 +72,7 @@ class Core:
     def busy(self) -> list[str]:
         """Names of runs and background work that a restart would interrupt."""
         works = [work.name for work in list(self.parts.works.values()) if not work.finished]
-        return [*works, *(f"run {run}" for run in self.runs.going())]
+        return [*works, *self.verifications.going(), *(f"run {run}" for run in self.runs.going())]
 
     def caller(self, call: Call) -> Caller:
         """Who calls; from here on everything that a call may need is imported."""
@@ -87,6 +89,7 @@ class Core:
                 if record.includes and not self.parts.scrub.knows(record.id):
                     self.opened(record).know_includes()  # a reboot takes the private folder's files away
             self.runs.recover(self.opened)
+            sweep(self)
             sweep_home(self.parts)
             if any(record.wanted == "running" for record in self.parts.store.bays()):
                 self.parts.proxy.ensure()

@@ -1,4 +1,4 @@
-"""`devbay init`: propose `devbay.yaml` from what the repository says, without the daemon."""
+"""`devbay init`: propose `devbay.yaml` from what the repository says; only `--verify` asks the daemon."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from devbay.cli import out
-from devbay.cli.session import Json, Repo
+from devbay.cli.session import WAIT_S, Json, Repo, Session
 from devbay.errors import DevbayError
 
 
@@ -22,6 +22,10 @@ def command(
         list[str] | None,
         typer.Option("--apply", metavar="PATH", help="Take over one part, such as services/web; repeatable."),
     ] = None,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Try it in a throwaway bay: boot, probe, run a test task, repair."),
+    ] = False,
     repo: Repo = None,
     json: Json = False,
 ) -> int:
@@ -31,16 +35,52 @@ def command(
     if stdout and (force or apply):
         raise DevbayError("bad_arguments", "--stdout writes nothing", next="leave out --force and --apply")
     root = Path(folder) if folder else _root(Path(repo or "."))
-    answer = init(
-        root.absolute(), write=not stdout, force=force, wanted=tuple(apply or ()), only_propose=stdout
-    ).as_json()
+    if verify:
+        answer = _verified(root.absolute(), write=not stdout, force=force, apply=apply)
+    else:
+        answer = init(
+            root.absolute(), write=not stdout, force=force, wanted=tuple(apply or ()), only_propose=stdout
+        ).as_json()
     if json:
         out.emit_json(answer)
     elif stdout:
         out.emit(answer["yaml"].rstrip("\n"))
     else:
         out.emit(_text(answer))
+    if "verification" in answer:
+        if stdout and not json:
+            out.note(_said(answer["verification"]))
+        return _code(answer["verification"])
     return 0 if answer["valid"] else 1
+
+
+def _verified(root: Path, **given: Any) -> dict[str, Any]:
+    """The daemon's answer once the verification is over; ctrl-c ends it with nothing left."""
+    if not (root / ".git").exists():
+        raise DevbayError(
+            "not_a_checkout",
+            f"{root} is not the top of a checkout, and a bay is made of the whole of one",
+            next="name the folder that holds .git",
+        )
+    chosen = {key: value for key, value in given.items() if value}
+    with Session(str(root)) as session:
+        while True:
+            answer = session.tool("repo_init", verify=True, wait_s=WAIT_S, **chosen)
+            if answer["verification"]["outcome"] != "running":
+                return answer
+
+
+def _code(verification: dict[str, Any]) -> int:
+    """0 for a manifest that was verified, 3 if a person must approve something first, 1 for anything else."""
+    return {"verified": 0, "approval_required": 3}.get(verification["outcome"], 1)
+
+
+def _said(verification: dict[str, Any]) -> str:
+    """As the tool words it."""
+    from devbay.detect.answers import Verification
+    from devbay.tools.init import verification_text
+
+    return verification_text(Verification.model_validate(verification))
 
 
 def _root(start: Path) -> Path:
@@ -57,7 +97,10 @@ def _text(answer: dict[str, Any]) -> str:
         change = f"wrote {answer['path']}" if answer["written"] else f"{answer['path']} is unchanged"
         lines = [answer["diff"] or "the proposal is the file that exists", f"{change} (proposed: {size})"]
     else:
-        lines = [f"wrote {answer['path']} ({size})"]
+        did = "wrote" if answer["written"] else "did not write"
+        lines = [f"{did} {answer['path']} ({size})"]
+    if "verification" in answer:
+        lines.append(_said(answer["verification"]))
     lines += [f"warning: {each}" for each in answer.get("warnings", [])]
     if undecided := answer.get("undecided"):
         lines.append("still to decide:")

@@ -7,9 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from devbay.detect.answers import InitAnswer
+from devbay.answers import RunResult
+from devbay.detect.answers import InitAnswer, Verification
 from devbay.imports import load
-from devbay.tools.fields import Repo
+from devbay.reports import dense_text
+from devbay.tools.fields import DEFAULT_WAIT_S, Repo, WaitS
 from devbay.tools.registry import Arguments, Call, Tool
 
 
@@ -20,16 +22,26 @@ class RepoInitArguments(Arguments):
     apply: Annotated[
         list[str] | None, Field(description="Parts to take over into the file, such as services/web")
     ] = None
+    verify: Annotated[
+        bool, Field(description="Boot it in a throwaway bay, run a test task, repair what is known")
+    ] = False
+    wait_s: WaitS = DEFAULT_WAIT_S
 
 
 def tools(core: Any) -> list[Tool[Any, Any]]:
     def propose(call: Call, given: RepoInitArguments) -> InitAnswer:
-        repository = core.repositories.bays.repository(core.caller(call), given.repo)
+        caller = core.caller(call)
+        repository = core.repositories.bays.repository(caller, given.repo)
+
+        def verify(text: str) -> Any:
+            return core.verifications.verify(caller, repository, text, wait_s=given.wait_s)
+
         wanted = tuple(given.apply or ())
         init = load("devbay.detect.init").init  # imported at first use, not at the daemon's start
         return init(  # type: ignore[no-any-return]
-            Path(repository.toplevel), write=given.write, force=given.force, wanted=wanted
-        )
+            Path(repository.toplevel), write=given.write, force=given.force, wanted=wanted,
+            verify=verify if given.verify else None,
+        )  # fmt: skip
 
     return [
         Tool(
@@ -50,6 +62,24 @@ def text(answer: InitAnswer) -> str:
     verdict = "valid" if answer.valid else "not valid"
     wrote = f"wrote {answer.path}" if answer.written else "nothing was written"
     lines = [f"proposal {verdict}; {wrote}", *(f"warning: {each}" for each in answer.warnings)]
+    if answer.verification is not None:
+        lines.append(verification_text(answer.verification))
     return "\n".join(
         [*lines, answer.diff if answer.diff is not None else answer.yaml, f"next: {answer.next}"]
     )
+
+
+def verification_text(found: Verification) -> str:
+    """Every try with what was changed before it and how it ended, then the run."""
+    lines = [f"verification: {found.outcome}" + (f": {found.reason}" if found.reason else "")]
+    for number, each in enumerate(found.tries, 1):
+        lines += [f"  changed: {change}" for change in each.changes]
+        lines.append(f"  try {number}: {each.outcome}")
+        for failure in each.failures:
+            lines.append(f"    {failure.reason}")
+            lines += [f"      {line}" for line in failure.log[-10:]]
+    lines += [f"  waits for approval: {each}" for each in found.pending_approvals]
+    if found.result is not None:
+        lines.append(dense_text(RunResult.model_validate(found.result)))
+        lines += [f"    {line}" for line in found.log[-10:] if not found.result.get("failures")]
+    return "\n".join([*lines, *(f"  note: {each}" for each in found.notes)])
