@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from devbay.bays.create import is_throwaway
 from devbay.bays.parts import Bay
@@ -24,6 +25,15 @@ from devbay.worktrees import Repository
 logger = logging.getLogger(__name__)
 
 
+class Key(NamedTuple):
+    """What makes two calls ask for the same: the checkout, its commit, and the manifest without its stamp."""
+
+    repository: str
+    toplevel: Path
+    commit: str
+    text: str
+
+
 @dataclass(frozen=True)
 class Verified:
     """What came of it. text: the manifest as verified, repaired and stamped; as given where it was not."""
@@ -37,42 +47,51 @@ class Verified:
 
 
 class Verifications:
-    """Verifications of this daemon. One lives on when its request is answered; the same call waits for it."""
+    """Verifications of this daemon. One lives on when its request is answered; the same call waits for it.
+
+    One that is waited for ends when the last call that waits is cancelled.
+    """
 
     def __init__(self, core: Any) -> None:
         self._core = core
         self._lock = threading.Lock()
-        self._works: dict[tuple[str, str], Work[Verified]] = {}
+        self._works: dict[Key, Work[Verified]] = {}
+        self._waiting: Counter[Key] = Counter()
 
     def going(self) -> list[str]:
         """Names of those that a restart would interrupt."""
         return [work.name for work in list(self._works.values()) if not work.finished]
 
     def verify(self, caller: Caller, repository: Repository, text: str, *, wait_s: float) -> Verified:
-        """The outcome, or `running` after `wait_s`. Cancelling the call that began it ends it."""
-        key = (repository.id, unstamped(text))
+        """The outcome, or `running` after `wait_s`."""
+        key = Key(repository.id, repository.toplevel, _head(repository), unstamped(text))
         with self._lock:
             work = self._works.get(key)
-            begun_here = work is None
             if work is None:
                 self._forget_old(repository.id)
-                attempt = load("devbay.tools.attempt").Attempt(self._core, caller, repository, key[1])
+                attempt = load("devbay.tools.attempt").Attempt(self._core, caller, repository, key.text)
                 work = Work(f"verify-{repository.toplevel.name}", attempt.perform)
                 self._works[key] = work
                 work.start()
+            self._waiting[key] += 1
         try:
-            over = work.wait_or_cancel(wait_s, caller.job) if begun_here else work.wait(wait_s, caller.job)
+            over = work.wait(wait_s, caller.job)
         except Cancelled:
-            if work.finished:
+            if self._waiting[key] == 1:
+                work.job.cancel()
+                work.wait(None, Job())
                 self._forget(key, work)
             raise
+        finally:
+            with self._lock:
+                self._waiting[key] -= 1
         if not over:
             running = Verification(outcome="running", reason=work.step or "making a throwaway bay")
             return Verified(text, running)
         self._forget(key, work)
         return work.result()
 
-    def _forget(self, key: tuple[str, str], work: Work[Verified]) -> None:
+    def _forget(self, key: Key, work: Work[Verified]) -> None:
         with self._lock:
             if self._works.get(key) is work:
                 del self._works[key]
@@ -80,8 +99,18 @@ class Verifications:
     def _forget_old(self, repository: str) -> None:
         """Results that nobody asked for again; the lock is held."""
         self._works = {
-            key: work for key, work in self._works.items() if key[0] != repository or not work.finished
+            key: work
+            for key, work in self._works.items()
+            if key.repository != repository or not work.finished
         }
+
+
+def _head(repository: Repository) -> str:
+    """The commit that a bay would be made of; empty where there is none, which making it then says."""
+    try:
+        return repository.head_commit()
+    except DevbayError:
+        return ""
 
 
 def sweep(core: Any) -> None:
