@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from devbay.bays.create import is_throwaway
 from devbay.bays.gc import sweep_home
 from devbay.bays.parts import Bay, Parts, now
 from devbay.bays.repositories import Repositories
@@ -24,7 +25,7 @@ from devbay.sites.subnets import SubnetRegistry, range_from_config
 from devbay.store import BayRecord, Store
 from devbay.tasks.runs import Runs
 from devbay.tools.registry import Call, PrivateHandler
-from devbay.tools.verifying import Verifications, sweep
+from devbay.tools.verifying import Verifications, remove
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +54,9 @@ class Core:
 
     def start(self) -> None:
         """Take up what a killed daemon left, in the background: answers do not wait for an engine."""
-        threading.Thread(target=self._recover, name="recover", daemon=True).start()
+        # listed before anybody can ask for another one
+        left = [record for record in self.parts.store.bays() if is_throwaway(record)]
+        threading.Thread(target=self._recover, args=(left,), name="recover", daemon=True).start()
 
     def close(self, *, stop_proxy: bool) -> None:
         """Let go of everything; what runs in containers goes on."""
@@ -82,14 +85,15 @@ class Core:
     def opened(self, record: BayRecord, env: Mapping[str, str] | None = None) -> Bay:
         return Bay(self.parts, record, env or {})
 
-    def _recover(self) -> None:
+    def _recover(self, throwaway: Sequence[BayRecord]) -> None:
         try:
             load_engine()
             for record in self.parts.store.bays():
                 if record.includes and not self.parts.scrub.knows(record.id):
                     self.opened(record).know_includes()  # a reboot takes the private folder's files away
             self.runs.recover(self.opened)
-            sweep(self)
+            for record in throwaway:
+                remove(self, record, {})
             sweep_home(self.parts)
             if any(record.wanted == "running" for record in self.parts.store.bays()):
                 self.parts.proxy.ensure()

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from devbay.cli import out
+from devbay.cli import out, render
 from devbay.cli.session import WAIT_S, Json, Repo, Session
 from devbay.errors import DevbayError
 
@@ -49,7 +49,7 @@ def command(
         out.emit(_text(answer))
     if "verification" in answer:
         if stdout and not json:
-            out.note(_said(answer["verification"]))
+            out.note(render.verification(answer["verification"]))
         return _code(answer["verification"])
     return 0 if answer["valid"] else 1
 
@@ -75,14 +75,6 @@ def _code(verification: dict[str, Any]) -> int:
     return {"verified": 0, "approval_required": 3}.get(verification["outcome"], 1)
 
 
-def _said(verification: dict[str, Any]) -> str:
-    """As the tool words it."""
-    from devbay.detect.answers import Verification
-    from devbay.tools.init import verification_text
-
-    return verification_text(Verification.model_validate(verification))
-
-
 def _root(start: Path) -> Path:
     """The checkout that a folder lies in; the folder itself where it lies in none."""
     here = start.absolute()
@@ -100,7 +92,7 @@ def _text(answer: dict[str, Any]) -> str:
         did = "wrote" if answer["written"] else "did not write"
         lines = [f"{did} {answer['path']} ({size})"]
     if "verification" in answer:
-        lines.append(_said(answer["verification"]))
+        lines.append(render.verification(answer["verification"]))
     lines += [f"warning: {each}" for each in answer.get("warnings", [])]
     if undecided := answer.get("undecided"):
         lines.append("still to decide:")

@@ -140,6 +140,23 @@ def _failure(failure: dict[str, Any]) -> list[str]:
     return text
 
 
+def verification(found: dict[str, Any]) -> str:
+    """Every try with what was repaired before it, then the run of the test task."""
+    reason = f": {found['reason']}" if found.get("reason") else ""
+    lines = [f"verification: {state(found['outcome'])}{reason}"]
+    for number, each in enumerate(found.get("tries", []), 1):
+        lines += [f"  repaired: {change}" for change in each.get("changes", [])]
+        lines.append(f"  try {number}: {state(each['outcome'])}")
+        for failure in each.get("failures", []):
+            lines.append(f"    {failure['reason']}")
+            lines += [f"      {paint(line, 'dim')}" for line in failure.get("log", [])]
+    lines += [f"  waits for approval: {each}" for each in found.get("pending_approvals", [])]
+    if "result" in found:
+        lines.append(run(found["result"]))
+        lines += [f"    {paint(line, 'dim')}" for line in found.get("log", [])]
+    return "\n".join([*lines, *(f"  note: {each}" for each in found.get("notes", []))])
+
+
 def diagnostics(answer: dict[str, Any]) -> str:
     """A manifest's findings and the verdict."""
     lines = []

@@ -94,8 +94,6 @@ def _address(data: Data, problem: Problem, facts: Facts) -> Repair | None:
         named = [number for number in ports if re.search(rf"(?<!\d){number}(?!\d)", _words(data))]
         return _moved(data, problem, port, named[0]) if ports == set(named) and len(named) == 1 else None
     reachable = {number for address, number in heard if not _loopback(address)}
-    if port in reachable:
-        return None
     found = port if port in ports else _only(reachable) or (None if reachable else _only(ports))
     if found is None:
         return None

@@ -110,6 +110,8 @@ class Attempt:
     def _try(self, bay: Bay, job: Job) -> tuple[str, list[VerifyFailure], list[Problem]]:
         """One boot and, if all came up, one run."""
         parts = self.core.parts
+        for each in ("services", "task", "result", "log"):  # of the try before
+            self.known.pop(each, None)
         with parts.locks.change(bay.record.id, "verify", job):
             outcome = Boot(bay, job).up(None)
         self.core.bays.watch.changed(bay.runtime.key, "", "")
@@ -131,7 +133,6 @@ class Attempt:
         self, bay: Bay, task: str, result: RunResult
     ) -> tuple[str, list[VerifyFailure], list[Problem]]:
         self.known |= {"task": task, "result": _told(result)}
-        self.known.pop("log", None)
         if result.status == "passed":
             self.passed = result
             return "verified", [], []

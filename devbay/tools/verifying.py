@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from devbay.bays.create import is_throwaway
 from devbay.bays.parts import Bay
 from devbay.bays.verbs import Caller
 from devbay.detect.answers import Verification
@@ -111,13 +110,6 @@ def _head(repository: Repository) -> str:
         return repository.head_commit()
     except DevbayError:
         return ""
-
-
-def sweep(core: Any) -> None:
-    """Remove the throwaway bays that a killed daemon left."""
-    for record in core.parts.store.bays():
-        if is_throwaway(record):
-            remove(core, record, {})
 
 
 def remove(core: Any, record: BayRecord, env: Mapping[str, str]) -> str | None:

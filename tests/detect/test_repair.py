@@ -58,6 +58,14 @@ def test_the_one_port_that_is_listened_on_is_taken(mend):
     assert changed(found) == {"services/web/port": 8000, "services/web/health": {"tcp": 8000}}
 
 
+def test_the_engines_own_name_server_is_no_port_of_the_service(mend):
+    assert mend({"web": WEB}, failed(listening=(("127.0.0.11", 41234),))) is None
+
+
+def test_a_port_that_is_listened_on_everywhere_is_not_what_is_wrong(mend):
+    assert mend({"web": WEB}, failed(listening=(("0.0.0.0", 3000), ("0.0.0.0", 8000)))) is None
+
+
 def test_of_several_ports_none_is_chosen(mend):
     assert mend({"web": WEB}, failed(listening=(("0.0.0.0", 8000), ("0.0.0.0", 8001)))) is None
 
