@@ -9,6 +9,7 @@ from devbay.cli.out import paint, table
 STATE_COLOURS = {
     "running": "green", "healthy": "green", "passed": "green", "degraded": "red", "failed": "red",
     "error": "red", "timeout": "red", "unhealthy": "red", "lost": "red", "cold": "dim", "frozen": "blue",
+    "verified": "green", "booted": "green", "boot_failed": "red", "task_failed": "red",
 }  # fmt: skip
 
 

@@ -84,6 +84,8 @@ class Verifications:
         finally:
             with self._lock:
                 self._waiting[key] -= 1
+                if not self._waiting[key]:
+                    del self._waiting[key]
         if not over:
             running = Verification(outcome="running", reason=work.step or "making a throwaway bay")
             return Verified(text, running)
