@@ -77,9 +77,9 @@ def reserve(parts: Parts, repository: Repository, request: Request, env: Mapping
     # a repository that was removed holds no name, and what it was granted is no other's at its place
     vanished = [each.id for each in parts.store.repositories() if not Path(each.common_dir).exists()]
     parts.store.forget_repositories(vanished)
-    known = parts.store.repository(repository.id)
-    if known is not None and request.yaml is not None:
-        claimed = known  # what is only tried renames nothing
+    claim = parts.store.repository(repository.id)
+    if claim is not None and request.yaml is not None:
+        claimed = claim  # what is only tried renames nothing
     else:
         main = str(repository.main_worktree) if repository.main_worktree else None
         claimed = parts.store.claim_repository(repository.id, str(repository.common_dir), main, project)
